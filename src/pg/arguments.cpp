@@ -16,7 +16,7 @@ namespace minhash::pg {
 
 namespace {
 
-// `result` names the result that a compressed signature cannot give.
+// `result` says, for the message, what cannot be made from the compressed signature.
 void refuse_compressed(const scheme& scheme, const char* result, int least_bits)
 {
     ereport(ERROR,
@@ -30,7 +30,7 @@ void refuse_compressed(const scheme& scheme, const char* result, int least_bits)
             errhint("Use the signature before minhash_compress()."));
 }
 
-// Returns that one of two values whose name the argument is.
+// Returns `a` or `b`, whichever the text argument names. If it names neither, raises an ERROR that lists `choices`.
 template <typename Value>
 Value choose(FunctionCallInfo fcinfo, int argument, const char* name, Value a, Value b, const char* choices)
 {
@@ -62,8 +62,8 @@ bool is_array_literal(FunctionCallInfo fcinfo, int argument)
     if (!get_fn_expr_arg_stable(fcinfo->flinfo, argument))
         return false;
     const std::string_view given = view(PG_GETARG_TEXT_PP(argument));
-    return given.starts_with('{') && given.ends_with('}') && !given.starts_with("{{") && // templates
-           given.find(':') == given.npos;                                                // JSON
+    return given.starts_with('{') && given.ends_with('}') && !given.starts_with("{{") && // not a template
+           given.find(':') == given.npos;                                                // not JSON
 }
 
 signature decode_stored(std::span<const std::uint8_t> bytes)
@@ -76,7 +76,7 @@ signature decode_stored(std::span<const std::uint8_t> bytes)
 
 signature signature_of(Datum stored)
 {
-    // Not in the packed form (short header), because slots are read in place and must be aligned.
+    // Does not allow the packed form (short header): slots are read in place, so they must be aligned.
     return decode_stored(bytes_of(PG_DETOAST_DATUM(stored)));
 }
 

@@ -16,8 +16,8 @@ extern "C" {
 
 namespace minhash::pg {
 
-// Whether arguments are constants of the query, so that they are the same in every call. (A parameter does not count:
-// PL/pgSQL runs one prepared expression with many values.)
+// Whether the arguments `first` to `last` are constants in the query, so that their values are the same in every call.
+// (A parameter does not count: PL/pgSQL runs one prepared expression with many values.)
 bool args_are_constant(FunctionCallInfo fcinfo, int first, int last);
 
 // The object to which an argument of type internal points.
@@ -27,24 +27,25 @@ Value* arg_internal(FunctionCallInfo fcinfo, int argument)
     return reinterpret_cast<Value*>(PG_GETARG_DATUM(argument));
 }
 
-// The bytes of a text, in the server's encoding. The text must not be stored out of line.
+// The bytes of a text, in the server's encoding. The text must be detoasted.
 inline std::string_view view(const text* value) { return {VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value)}; }
 
-// Whether an argument is a literal or a parameter that is most probably meant as an array. (A text that comes from a
-// table is no such mistake, even if it looks like an array.)
+// Whether a text argument is a literal or a parameter that looks like an array, so that the caller probably meant an
+// array. (A text from a table may look like an array without being a mistake.)
 bool is_array_literal(FunctionCallInfo fcinfo, int argument);
 
-// Reads stored bytes; an ERROR if they are damaged.
+// Decodes the stored bytes of a signature. An ERROR if they are damaged.
 signature decode_stored(std::span<const std::uint8_t> bytes);
 
-// signature_of() detoasts a stored signature and decodes it; arg_signature() does so with an argument.
+// signature_of() detoasts and decodes a stored signature; arg_signature() does the same for an argument.
 signature signature_of(Datum stored);
 signature arg_signature(FunctionCallInfo fcinfo, int argument);
 
-// Like arg_signature(), but an ERROR if the signature is compressed. `result` names what cannot be made from it.
+// Like arg_signature(), but raises an ERROR if the signature is compressed. `result` says, for the message, what cannot
+// be made from a compressed signature.
 signature arg_whole_signature(FunctionCallInfo fcinfo, int argument, const char* result);
 
-// Makes a new varlena of a signature. The bytes in `front` are written before the signature's bytes.
+// Makes a new varlena from a signature. The bytes in `front` are written before the signature's bytes.
 Datum make_signature(const signature& value, std::span<const std::uint8_t> front = {});
 
 // The row that a function with OUT parameters returns; none of its values is null.
@@ -71,7 +72,7 @@ Datum make_bigint_array(std::size_t count, ValueAt value_at)
     return array;
 }
 
-// The values of an array, which has no NULLs and whose elements have a fixed length.
+// The values of an array, in place. The array must have no NULLs; its elements must have the fixed-length type Value.
 template <typename Value>
 std::span<const Value> values_of(ArrayType* array)
 {
@@ -83,8 +84,8 @@ std::span<const Value> values_of(ArrayType* array)
 // The default way to cut texts into shingles.
 constexpr shingling default_shingling = {unit::character, 5, true, false};
 
-// The arguments shingle_size, unit, fold and bag, of which `first` is the first; an ERROR if one is out of range. NULL
-// stands for an argument's default.
+// Reads the arguments shingle_size, unit, fold and bag, of which the first is at position `first`. A NULL argument
+// stands for its default. An ERROR if one is out of range.
 shingling arg_shingling(FunctionCallInfo fcinfo, int first);
 
 unit arg_unit(FunctionCallInfo fcinfo, int argument);
@@ -94,20 +95,20 @@ method arg_method(FunctionCallInfo fcinfo, int argument);
 // An argument that is a number of bits per slot; an ERROR if it is not valid.
 int arg_bits(FunctionCallInfo fcinfo, int argument);
 
-// The value of an integer argument; an ERROR if it is not between `least` and `most`.
+// Returns `value`, the value of the argument `name`. An ERROR if it is not between `least` and `most`.
 int check_between(const char* name, int value, int least, int most);
 
 // An integer argument; an ERROR if it is not between `least` and `most`.
 int arg_between(FunctionCallInfo fcinfo, int argument, const char* name, int least, int most);
 
-// A probability or similarity, an ERROR if it is NaN or not between 0 and 1.
+// An argument that is a probability or similarity; an ERROR if it is NaN or not between 0 and 1.
 double arg_fraction(FunctionCallInfo fcinfo, int argument, const char* name);
 
-// The share of the pairs at the threshold that bands must find unless a call says otherwise.
+// The default recall, which is the share of the pairs at the threshold that bands must find.
 constexpr double default_recall = 0.95;
 
-// The recall that bands and rows must reach at a threshold; arg_aim() raises an ERROR if either is impossible. If the
-// recall is NULL, it is the default.
+// A threshold, and the recall that bands and rows must reach at this threshold. arg_aim() raises an ERROR if either is
+// out of range. If the recall argument is NULL, arg_aim() uses the default.
 struct aim {
     double threshold;
     double recall;
@@ -115,7 +116,8 @@ struct aim {
 
 aim arg_aim(FunctionCallInfo fcinfo, int threshold, int recall);
 
-// Bands and rows, each at least 1, from two consecutive arguments.
+// The number of bands, and the number of rows in each band. arg_banding() reads them from two consecutive arguments,
+// each of which must be at least 1.
 struct banding {
     int bands;
     int rows;

@@ -35,7 +35,8 @@ extern "C" {
 #endif
 }
 
-// The code below calls PostgreSQL as one calls version 19. These macros turn such calls into calls of older versions.
+// The code below calls PostgreSQL's functions as version 19 declares them. These macros adapt the calls to older
+// versions.
 
 #if PG_VERSION_NUM < 190000 // 19 added flags that say what a scan is for
 #define table_beginscan_parallel(table, scan, flags) table_beginscan_parallel(table, scan)
@@ -196,8 +197,9 @@ bool pin_recent(RelationData* relation, std::uint32_t block, int buffer)
     return true;
 }
 
-// From 16 on, PostgreSQL can reserve disk space. Before, only the last page is written, which leaves a hole in the
-// file, as PostgreSQL's own hash indexes do. Writing zeros instead would take a fifth of the time of an index build.
+// PostgreSQL 16 and later can reserve disk space. In earlier versions, this function writes only the last page, which
+// leaves a hole in the file, as PostgreSQL's own hash indexes do. Writing zeros there would take a fifth of the time of
+// an index build.
 void extend_file(RelationData* relation, std::uint32_t first, std::uint32_t pages)
 {
 #if PG_VERSION_NUM >= 160000

@@ -27,7 +27,8 @@ struct TableScanDescData;
 struct TupleDescData;
 struct Tuplesortstate;
 
-// Soft errors came with PostgreSQL 16. Before, input functions have no context to save an error in, so they raise it.
+// PostgreSQL 16 introduced soft errors. In earlier versions, input functions have no context in which to save an error,
+// so they raise it.
 #if PG_VERSION_NUM < 160000
 #define errsave(context, ...) ereport(ERROR, __VA_ARGS__)
 #endif
@@ -75,8 +76,8 @@ int vacuum_memory();
 // Counts an index search for statistics, and for EXPLAIN in versions that show it.
 void count_index_scan(IndexScanDescData& scan);
 
-// Registers `show`, which is called for each index scan that EXPLAIN ANALYZE prints. It adds what the scan did to the
-// output, by show_property(). Only PostgreSQL 18 and later call it.
+// Registers `show`, which PostgreSQL 18 and later call for each index scan that EXPLAIN ANALYZE prints. `show` calls
+// show_property() to add properties of the scan to the output.
 void show_scans(void (*show)(IndexScanDescData& scan, ExplainState& state));
 void show_property(ExplainState& state, const char* name, const char* value);
 void show_property(ExplainState& state, const char* name, std::int64_t value);
@@ -84,8 +85,8 @@ void show_property(ExplainState& state, const char* name, std::int64_t value);
 // Whether VACUUM may remove rows that a snapshot still sees (old_snapshot_threshold).
 bool may_remove_visible_rows();
 
-// file_of() is the number of a relation's file. pin_recent() pins a buffer if it still holds a block of that file,
-// which takes a third of the time of looking the block up.
+// file_of() returns the number of a relation's file. pin_recent() pins `buffer` if it still holds `block` of the
+// relation, and returns whether it does. This takes a third of the time of looking the block up.
 Oid file_of(RelationData* relation);
 bool pin_recent(RelationData* relation, std::uint32_t block, int buffer);
 
@@ -96,15 +97,15 @@ void extend_file(RelationData* relation, std::uint32_t first, std::uint32_t page
 bool holds_lock(const LOCKTAG& tag, int mode);
 bool may_change(int buffer);
 
-// Makes index expressions run with a safe search path. (Before PostgreSQL 17 this does nothing; PostgreSQL's own
-// maintenance commands do not have a safe path there either.)
+// Makes index expressions run with a safe search path. (Before PostgreSQL 17, it does nothing: there, PostgreSQL's own
+// maintenance commands do not use a safe path, either.)
 void restrict_search_path();
 
-// Keeps the planner from using a path, whose costs are infinite. Before PostgreSQL 18, the costs alone are enough.
+// Keeps the planner from using a path whose costs are already infinite. Before PostgreSQL 18, the costs are enough.
 void disable_path(Path& path);
 
-// An access method in the form in which its handler returns it. For PostgreSQL 19, it is in memory that lasts as long
-// as the process; before, in memory that PostgreSQL frees.
+// What an access method's handler returns for `method`. For PostgreSQL 19 and later, this is `method` itself, which
+// must last as long as the process. For earlier versions, it is a copy that PostgreSQL frees.
 Datum hand_out(const IndexAmRoutine& method);
 
 // Lets CREATE INDEX use parallel workers. Before 17, PostgreSQL plans workers only for its own index types.

@@ -12,7 +12,7 @@ namespace minhash::pg {
 
 namespace {
 
-// A hint for an argument with this name that is out of range.
+// A hint for an out-of-range argument. The hint depends on the name of the argument.
 const char* advice(std::string_view name)
 {
     if (name == "num_hashes")
@@ -30,7 +30,7 @@ const char* advice(std::string_view name)
     return "Leave the argument out to get its default.";
 }
 
-// A hint for two different schemes. The first differing part that shows how they came about decides.
+// A hint for two signatures of different schemes. It depends on the first difference that shows how the two were made.
 int hint_for(const scheme& a, const scheme& b)
 {
     const bool external = a.method == method::external;

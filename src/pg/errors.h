@@ -21,7 +21,7 @@ namespace minhash::pg {
 // For a recall that no combination of bands and rows reaches.
 [[noreturn]] void fail_no_choice(double threshold, int num_hashes, double recall);
 
-// For a call that gives one of bands and rows, but not the other.
+// For bands without rows, or rows without bands.
 [[noreturn]] void fail_half_banding();
 
 // For two signatures of different schemes.
@@ -30,7 +30,7 @@ namespace minhash::pg {
 // An ERROR if an argument is NULL.
 void refuse_null(FunctionCallInfo fcinfo, int argument);
 
-// A scheme, in the form with which the text of its signatures starts, such as fss1:128x32:char5:fold:set:42.
+// A scheme as text: the start of the text form of its signatures, such as fss1:128x32:char5:fold:set:42.
 const char* describe(const scheme& scheme);
 
 // What the input of a signature should have contained, for messages of the form "Expected %s."
@@ -39,10 +39,11 @@ const char* expectation(status what);
 // A C string, or its first bytes and "..." if it is long.
 const char* clip(const char* given);
 
-// For a wrong text form of a signature. The error is soft: the function returns if `context` can keep the error.
+// For an invalid text form of a signature. The error is soft: if `context` can save it, the function returns.
 void refuse_text(Node* context, const char* input, const parse_result& result);
 
-// For wrong bytes of a signature that a client sent, or that a table stores.
+// For invalid bytes of a signature. fail_received() is for bytes from a client or another process, fail_stored() for
+// bytes in a table.
 [[noreturn]] void fail_received(status what, std::size_t bytes);
 [[noreturn]] void fail_stored(status what, std::size_t bytes);
 

@@ -1,6 +1,6 @@
-// Every file of the glue includes this file. It has the two headers of PostgreSQL that all others need, and says how to
-// define a function that SQL can call. Each file includes the other headers of PostgreSQL that it uses itself. Nothing
-// in the glue has a destructor, because PostgreSQL's errors leave functions by longjmp().
+// Every file of the glue includes this file. It includes the two PostgreSQL headers that all others need, and defines
+// the macro for functions that SQL can call. Each file itself includes the other PostgreSQL headers that it needs.
+// Nothing in the glue has a destructor, because PostgreSQL's errors leave functions by longjmp().
 #pragma once
 
 // Standard headers first: PostgreSQL's port.h redefines printf and its relatives.
@@ -17,8 +17,8 @@ extern "C" {
 
 #include "pg/compat.h"
 
-// Defines a function that SQL can call; `name` is its C symbol. This symbol, and that of its description (pg_finfo),
-// are exported whatever -fvisibility says.
+// Defines a function that SQL can call; `name` is its C symbol. This symbol, and the symbol of the pg_finfo function
+// that describes it, are exported whatever -fvisibility says.
 #define MINHASH_FUNCTION(name)                                                                                         \
     extern "C" {                                                                                                       \
     [[gnu::visibility("default")]] const Pg_finfo_record* pg_finfo_##name();                                           \
@@ -33,7 +33,7 @@ extern "C" {
 
 namespace minhash::pg {
 
-// Memory in this context for a struct that needs a stricter alignment than MAXALIGN.
+// Memory in this context for a Value, which may need a stricter alignment than MAXALIGN.
 template <typename Value>
 Value* allocate(MemoryContext context)
 {

@@ -1,5 +1,5 @@
 // An array that grows, in the memory context that is current when start() is called. (The engine has another one, in
-// bulk/memory/host.h: its memory comes from the engine's host, which counts it and can refuse it.)
+// bulk/memory/host.h. Its memory comes from the host of the engine, which counts the memory and can refuse it.)
 #pragma once
 
 #include "pg/glue.h"

@@ -17,7 +17,7 @@ constexpr double seconds = 1e6;      // microseconds in a second
 constexpr double nanoseconds = 1e3;  // nanoseconds in a microsecond
 
 TimeoutId timeout = MAX_TIMEOUTS; // not registered yet
-progress* volatile innermost;     // one of the calls being shown; read by the signal handler
+progress* volatile innermost;     // the latest of the calls being shown; read by the signal handler
 
 void note_due()
 {
@@ -60,8 +60,9 @@ void begin_phase(progress& call, TimestampTz now)
     call.marks[0] = call.marks[1] = {now, 0};
 }
 
-// The time left in the phase that is done to this share. The pace of its last eighth to quarter decides, because the
-// pace changes: when candidates are verified, later rows have fewer.
+// The time left in the current phase, of which `share` is done, in microseconds. It is estimated from the pace in the
+// last eighth to quarter of the time since the phase began, because the pace changes: when candidates are verified,
+// later rows have fewer of them.
 double left_of_phase(progress& call, double share, TimestampTz now)
 {
     auto& [older, newer] = call.marks;
@@ -73,9 +74,9 @@ double left_of_phase(progress& call, double share, TimestampTz now)
     return static_cast<double>(now - since.at) / (share - since.share) * (1 - share);
 }
 
-// Estimates the time left in a phase that is done to this share, and in later phases. A phase's cost depends on how
-// similar the rows are and on whether they are in memory, so its own pace tells more, once it is known. Empty if
-// neither the pace nor the cost is known.
+// Estimates the time left in the current phase, of which `share` is done, and in later phases. A phase's cost depends
+// on how similar the rows are, and on whether they are in memory. So once the phase's pace is known, it is used instead
+// of the expected cost. Empty if neither is known.
 std::optional<remaining_time> time_left(progress& call, const step_cost& cost, double share, TimestampTz now)
 {
     constexpr double enough = 0.05;
@@ -87,9 +88,9 @@ std::optional<remaining_time> time_left(progress& call, const step_cost& cost, d
     return remaining_time{0, after + *cost.phase * (1 - share) / nanoseconds};
 }
 
-// The progress as text. If the call's cost is known, it is the progress of the call, otherwise that of the phase. Once
-// a tenth is done, the text includes the time left. The time left of the whole call appears only once candidates have
-// been counted, and while at least two thirds of it follow from the pace of the phase.
+// The progress as text: of the call if its cost is known, otherwise of the phase. Once a tenth is done, the text
+// includes the time left. The time left of the whole call is included only after candidates have been counted, and only
+// while at least two thirds of it are estimated from the pace of the current phase.
 const char* how_far(progress& call, const progress_step& step, TimestampTz now)
 {
     const auto done = static_cast<unsigned long long>(step.done);

@@ -1,8 +1,8 @@
 // Shows the progress of a long call: in a NOTICE every minhash_lsh.progress_interval, and every second in the title of
-// the process. A timeout says when it is time, because reading the clock for every row could take longer than reading
-// the row.
+// the process. A timeout sets a flag when it is time to do so, because reading the clock for every row could take
+// longer than reading the row itself.
 //
-// A call can run within the query of another call. Each shows its own progress.
+// A call can run within the query of another call. Each call shows its own progress.
 #pragma once
 
 #include "pg/glue.h"
@@ -16,7 +16,7 @@ extern "C" {
 
 namespace minhash::pg {
 
-// What a phase, and the phases after it, will cost (bulk/memory/host.h).
+// The expected cost of a phase and of the phases after it, with the fields of expected_cost in bulk/memory/host.h.
 struct step_cost {
     std::uint64_t rows;
     std::optional<double> phase;
@@ -46,13 +46,13 @@ struct progress {
     const char* title;              // the title of the process before the call
     TimestampTz began;
     TimestampTz phase_began;
-    progress_mark marks[2]; // earlier moments of the phase, from which its pace is known
-    double share;           // the share of the call that is done; it never falls
+    progress_mark marks[2]; // earlier moments of the phase, to measure its pace
+    double share;           // the share of the call that is done; never decreases
     TimestampTz next_notice;
     MemoryContextCallback at_end;
 };
 
-// Starts showing the progress of a call, until `memory`, in which `fresh` lies, is freed.
+// Starts showing the progress of a call, and stops when `memory` is freed. `fresh` must be in `memory`.
 void start_progress(progress& fresh, MemoryContext memory);
 
 // Shows the progress of the call, if it is time to do so or a phase begins.

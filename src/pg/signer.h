@@ -1,4 +1,4 @@
-// Signs sets and texts, one after the other with the same memory.
+// Signs sets and texts, one after another, and reuses the same memory for all of them.
 #pragma once
 
 #include "pg/glue.h"
@@ -35,8 +35,8 @@ kept<Signer>& kept_of(FunctionCallInfo fcinfo)
     return *static_cast<kept<Signer>*>(fcinfo->flinfo->fn_extra);
 }
 
-// The scheme from the arguments num_hashes, shingle_size, unit, fold, bag, seed and method, of which `first` is the
-// first. NULL stands for an argument's default.
+// Reads a scheme from the arguments num_hashes, shingle_size, unit, fold, bag, seed and method, of which the first is
+// at position `first`. A NULL argument stands for its default.
 scheme arg_scheme(FunctionCallInfo fcinfo, int first);
 
 // Like arg_scheme(), for elements: from the arguments num_hashes, seed and method.

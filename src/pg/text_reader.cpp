@@ -32,8 +32,8 @@ std::span<const std::uint8_t> pass(text_reader& reader, std::size_t bytes)
     return slice;
 }
 
-// Converts the next bytes, as many as possible. A character that does not exist in Unicode is returned unchanged, so
-// that every text that can be stored can be signed.
+// Converts as many of the next `bytes` bytes as possible. A character that does not exist in Unicode is returned
+// unchanged, so that every text that can be stored can be signed.
 std::span<const std::uint8_t> convert(text_reader& reader, std::size_t bytes)
 {
     const int converted = pg_do_encoding_conversion_buf(reader.conversion,
@@ -56,8 +56,8 @@ void open(text_reader& reader, const text* value)
 {
     open(reader, bytes_of(value));
 
-    // A table's page is filled from its end, so the text of the next row most likely lies just before this one. Fetch
-    // it while this one is signed. (A prefetch may ask for any address.)
+    // A table's page is filled from its end, so the text of the next row most likely lies just before this text.
+    // Prefetch it while this text is signed. (Prefetching from an invalid address is harmless.)
     if (reader.left <= slice_bytes) {
         for (std::size_t before = 64; before <= reader.left + 64; before += 64)
             __builtin_prefetch(reader.at - before);
@@ -70,7 +70,7 @@ void open(text_reader& reader, std::span<const std::uint8_t> bytes)
     reader.left = bytes.size();
     reader.conversion = InvalidOid;
 
-    // SQL_ASCII says nothing about bytes above 127, so they are read as UTF-8 where they are valid.
+    // SQL_ASCII does not define the meaning of bytes above 127. They are read as UTF-8 where they are valid UTF-8.
     const int encoding = GetDatabaseEncoding();
     if (encoding != PG_UTF8 && encoding != PG_SQL_ASCII) {
         reader.conversion = FindDefaultConversionProc(encoding, PG_UTF8);

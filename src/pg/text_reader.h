@@ -21,12 +21,12 @@ void open(text_reader& reader, const text* value);
 
 inline bool at_end(const text_reader& reader) { return reader.left == 0; }
 
-// The next slice: whole characters, at most slice_bytes bytes; empty at the end. If the text is already in UTF-8, the
-// slice points into it. Checks for cancel.
+// The next slice: whole characters, no more than slice_bytes bytes in total, and empty at the end. If the text is
+// already in UTF-8, the slice points into the text. Checks for cancel.
 std::span<const std::uint8_t> read(text_reader& reader);
 
-// The next single character; there must be one. The reader advances by its length in the server's encoding. In
-// SQL_ASCII, characters are those of UTF-8. Checks for cancel.
+// The next character; the reader must not be at the end. The reader advances by the character's length in the server's
+// encoding. In SQL_ASCII, the bytes are split into characters as in UTF-8. Checks for cancel.
 std::span<const std::uint8_t> read_character(text_reader& reader);
 
 // Whether a byte is ASCII white space. No server encoding has such bytes inside its other characters.

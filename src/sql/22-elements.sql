@@ -1,5 +1,5 @@
--- Sets whose elements the user gives, as arrays or tsvectors. None of these functions takes a text. So if a list is
--- written as a literal without a type, the call is an error, and the list is not signed as a text.
+-- Sets whose elements the user passes, as arrays or tsvectors. None of these functions has a variant for texts. So if a
+-- list is written as an untyped literal, the call raises an error, instead of signing the list as a text.
 
 CREATE FUNCTION minhash_elements(
     elements anyarray,

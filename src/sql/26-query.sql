@@ -1,6 +1,6 @@
--- Whether two signatures are similar by a threshold that the call gives, so that no setting matters. The type
--- minhash_query combines a signature to search for with its threshold. It is the type of the right side of an operator,
--- which indexes can serve.
+-- Tests whether two signatures are similar, with a threshold from an argument, so that no setting matters. The type
+-- minhash_query combines a signature to search for with its threshold. Indexes can serve the operator that has this
+-- type on its right side.
 
 CREATE TYPE minhash_query;
 

@@ -25,7 +25,7 @@ CREATE AGGREGATE minhash_agg(document text) (
 COMMENT ON AGGREGATE minhash_agg(text) IS
     'signature of the shingles of all texts: that of minhash_union_agg(minhash(document)). Example: minhash_agg(body)';
 
--- For values: the signature of the set of them.
+-- For values: the signature of the set of these values.
 
 CREATE FUNCTION _minhash_elements_agg_add(internal, anyelement) RETURNS internal
     AS 'MODULE_PATHNAME', 'minhash_elements_agg_add' LANGUAGE C IMMUTABLE PARALLEL SAFE;

@@ -6,8 +6,8 @@ COMMENT ON FUNCTION _lsh_handler(internal) IS 'the access method lsh';
 CREATE ACCESS METHOD lsh TYPE INDEX HANDLER _lsh_handler;
 COMMENT ON ACCESS METHOD lsh IS 'index of MinHash signatures: similar ones, and the nearest first';
 
--- In errors of an exclusion constraint, PostgreSQL shows values as the type of the operator class. So that type is
--- minhash_abridged, which shows only the start of a signature: that is enough in such errors.
+-- In errors about an exclusion constraint, PostgreSQL shows values by the output function of the operator class's type.
+-- So this type is minhash_abridged, whose output is only the start of a signature: that is enough in such errors.
 CREATE TYPE minhash_abridged;
 CREATE FUNCTION _minhash_abridged_in(cstring) RETURNS minhash_abridged
     AS 'MODULE_PATHNAME', 'minhash_abridged_in' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
@@ -34,8 +34,8 @@ CREATE OPERATOR CLASS lsh_minhash_ops DEFAULT FOR TYPE minhash_abridged USING ls
     OPERATOR 3 <%> (minhash_signature, minhash_signature) FOR ORDER BY pg_catalog.float_ops;
 COMMENT ON OPERATOR CLASS lsh_minhash_ops USING lsh IS 'similar and nearest signatures';
 
--- Operator classes for columns in which rows must be equal. Each type has its own class, because errors of an exclusion
--- constraint show values as the type of the operator class. For a type that has no class here, users can write CREATE
+-- Operator classes for columns in which rows must be equal. Each type has its own class, because errors about an
+-- exclusion constraint show values by the output function of the class's type. For other types, users can write CREATE
 -- OPERATOR CLASS ... FOR TYPE ... USING lsh FAMILY lsh_equality_ops AS OPERATOR 4 =, OPERATOR 5 <>.
 
 CREATE OPERATOR FAMILY lsh_equality_ops USING lsh;

@@ -9,8 +9,9 @@
 -- the trigger functions forbid joins that read the whole band table, which would be slow for few rows. They also sort
 -- the keys, so that the pages of the index and of the table are visited in order.
 --
--- The search path has no schema in which others could create a function, type or operator. Whatever is outside
--- pg_catalog is named with its schema, and functions there get arguments of exactly the declared types.
+-- The search path has no schema in which other users could create a function, type or operator. Names outside
+-- pg_catalog are written with their schema, and functions outside pg_catalog get arguments of exactly the declared
+-- types.
 
 CREATE FUNCTION _lsh_require_band_table(band_table regclass, name text, privileges text) RETURNS boolean
     AS 'MODULE_PATHNAME', 'lsh_require_band_table' LANGUAGE C STABLE STRICT PARALLEL SAFE;
@@ -218,7 +219,8 @@ BEGIN
             found_table.relname, signature.atttypid::regtype
             USING ERRCODE = 'datatype_mismatch', HINT = 'Add a column: ' || add_one;
     END IF;
-    -- A partitioned table needs no unique index on the id, because such an index would need the partition key, too.
+    -- A partitioned table needs no unique index on the id, because such an index would have to include the partition
+    -- key.
     IF found_table.relkind = 'r' AND NOT EXISTS (SELECT FROM pg_index WHERE indrelid = source AND indisunique
             AND indisvalid AND indimmediate AND indnkeyatts = 1 AND indkey[0] = id.attnum AND indpred IS NULL) THEN
         RAISE EXCEPTION 'column "%" of table "%" has no unique index', id_column, found_table.relname
@@ -226,7 +228,8 @@ BEGIN
                 HINT = 'Make it the primary key, or give it a unique constraint.';
     END IF;
 
-    -- The number of hashes is the column's type modifier or, without one, that of some row, or else the default.
+    -- The number of hashes is the column's type modifier. Without a type modifier, it is the number of hashes of any
+    -- row's signature or, if there is none, the default.
     num_hashes := signature.atttypmod;
     IF num_hashes < 0 THEN
         EXECUTE format('SELECT (%s.minhash_scheme(s.%2$I)).num_hashes FROM %s s WHERE s.%2$I IS NOT NULL LIMIT 1',
@@ -245,8 +248,8 @@ BEGIN
                 HINT = format('With rows => %s, bands can be at most %s.', rows, num_hashes / rows);
     END IF;
 
-    -- Finds the equality operator of the default order of the id's type. If this operator is not in pg_catalog, ids are
-    -- cast to its type, because another operator could match a domain better.
+    -- Finds the equality operator of the default btree operator class of the id's type. If this operator is not in
+    -- pg_catalog, ids are cast to the operator's type: for a domain, an operator of another user could match better.
     base := id.atttypid;
     WHILE EXISTS (SELECT FROM pg_type WHERE oid = base AND typtype = 'd') LOOP
         base := (SELECT typbasetype FROM pg_type WHERE oid = base);
@@ -303,7 +306,7 @@ BEGIN
     END LOOP;
     EXECUTE format('SELECT %s._lsh_tie_band_table($1, $2, $3)', extension) USING source, made, functions;
 
-    -- The INSERT sorts as much as building an index does, so it may use as much memory.
+    -- The INSERT sorts as much as an index build, so it may use as much memory.
     IF pg_size_bytes(current_setting('maintenance_work_mem')) > pg_size_bytes(memory) THEN
         PERFORM set_config('work_mem', current_setting('maintenance_work_mem'), true);
     END IF;
@@ -319,7 +322,7 @@ COMMENT ON FUNCTION lsh_create_band_table(regclass, double precision, double pre
     'makes a table (key, id) of band keys, fills it, and writes triggers that keep it in step with its source. '
     'Example: lsh_create_band_table(''articles'')';
 
--- DROP TABLE does the same, except after a restore: a dump does not contain the dependencies that it follows.
+-- DROP TABLE does the same, except after a restore: it relies on dependencies, which a dump does not contain.
 CREATE FUNCTION lsh_drop_band_table(band_table regclass) RETURNS void LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
     COST 10000 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

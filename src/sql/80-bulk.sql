@@ -1,9 +1,9 @@
 -- Bulk functions find all near-duplicates among the rows of a query, which returns (id, signature) or (id, text). The
 -- query runs with the user's rights, and with parallel workers if it allows them, so the functions themselves are not
--- parallel safe. If an argument's default is NULL, the function chooses its value, or takes the default of minhash();
--- it is an error to give such an argument where it would have no effect. The argument that gives the type of ids has no
--- name. PostgreSQL derives the types of result columns from the order of the arguments in a call, so if this argument
--- were given by name, in another place, the server would crash.
+-- parallel safe. If an argument's default is NULL, the function chooses its value, or uses the default of minhash(). It
+-- is an error to pass such an argument where it would have no effect. The argument that specifies the type of ids has
+-- no name, so that it cannot be passed by name at another position. If it were, the server would crash, because
+-- PostgreSQL derives the types of result columns from the order of the arguments in a call.
 
 CREATE FUNCTION lsh_pairs(
     query text,
@@ -178,10 +178,10 @@ COMMENT ON FUNCTION lsh_evaluate(text, integer, double precision, integer[], int
     'how many near-duplicates and false candidates bands and rows would find, as pairs of a few texts with all show. '
     'Example: lsh_evaluate(''SELECT id, body FROM articles'', bands => ''{20,16}'', rows => ''{5,8}'')';
 
--- Many users first try the names of a table and of its columns as arguments. The parser would only say that no function
--- matches, or that several do. So these functions catch such calls, and say what to write. Only a literal without a
--- type converts to _lsh_column. So if the second argument has a type, the call means the function whose second argument
--- gives the type of ids.
+-- Many users first try to pass the names of a table and of its columns. The parser would only report that no function
+-- matches, or that several do. So the functions below catch such calls, and raise an error that says what to write.
+-- Only an untyped literal converts to _lsh_column. So if the second argument has a type, PostgreSQL calls the function
+-- whose second argument specifies the type of ids.
 
 CREATE TYPE _lsh_column;
 CREATE FUNCTION _lsh_column_in(cstring) RETURNS _lsh_column AS 'textin'
@@ -227,7 +227,8 @@ CREATE FUNCTION lsh_evaluate(
 COMMENT ON FUNCTION lsh_evaluate(text, _lsh_column[]) IS
     'an error that writes the query to give instead. Example: lsh_evaluate(''articles'', ''id'', ''body'')';
 
--- The other bulk functions need the type of ids. A call that gives it here gets an error that says to leave it out.
+-- Other bulk functions have an argument for the type of ids. If a call of lsh_evaluate() has it, the error says to
+-- leave it out.
 CREATE FUNCTION lsh_evaluate(
     query text,
     anyelement,

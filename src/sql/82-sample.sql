@@ -1,19 +1,20 @@
--- Estimates from a sample how many pairs lsh_pairs() will find, and how much time and memory it will take.
+-- Estimates from a sample how many pairs lsh_pairs() will find, and how much time and memory it will need.
 --
 -- Rows are sampled by hashes of their ids. (Ids are hashed twice, because for consecutive ids, the upper bits of one
 -- hash are not independent.) If an lsh index can serve the query, the rows near a thousand sampled rows are looked up.
--- From this follows the share of rows that have near rows, with a binomial confidence interval (Wilson 1927).
+-- This yields the share of rows that have near rows, with a binomial confidence interval (Wilson 1927).
 --
 -- Without an index, only pairs of two sampled rows are found. The probability that both rows of a pair are in the
--- sample is the square of the probability for one row. The sampled rows are divided into twenty groups. How much the
--- number of pairs varies is estimated by the jackknife, from the pairs that are left when each group is left out (Efron
--- 1982: The Jackknife, the Bootstrap and Other Resampling Plans). Besides, a cluster may have no pair in the sample at
--- all: if it has 4.75 / share rows, it has a pair with a probability of 95%. As in 85-clusters.sql, calls have all
--- arguments, so that no function that others create can match them better.
+-- sample is the square of the probability for one row. The sampled rows are divided into twenty groups. The variance of
+-- the number of pairs is estimated by the jackknife, from the numbers of pairs that remain when each group in turn is
+-- left out (Efron 1982: The Jackknife, the Bootstrap and Other Resampling Plans). In addition, some clusters may have
+-- no pair in the sample. A cluster of 4.75 / share rows has a pair there with a probability of 95%.
+--
+-- As in 85-clusters.sql, calls pass all arguments, so that no function that other users create can match them better.
 
--- How to look up the rows o that are near a row n of a query, through an index if there is one. `condition` finds
--- candidates, with the recall that the arguments ask for. `near` says which candidates are near. `cost` is the
--- planner's estimate for one lookup; it is NULL without an lsh index.
+-- Returns the parts of a query that looks up the rows o that are near a row n, through an index if there is one.
+-- `condition` finds candidates, with the recall that the arguments specify. `near` is true for candidates that are
+-- near. `cost` is the planner's estimate for one lookup, or NULL without an lsh index.
 CREATE FUNCTION _lsh_kept_lookup(source text, path text, arguments jsonb, is_signature boolean, has_scope boolean,
     OUT signed text, OUT condition text, OUT near text, OUT cost double precision)
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -34,11 +35,11 @@ BEGIN
         ELSE format('%s.minhash(CAST(%%1$s.content AS pg_catalog.text), CAST(%L AS pg_catalog.int4), %s,
             CAST(%L AS pg_catalog.int8), CAST(%L AS pg_catalog.text))', schema, num_hashes, shingling,
             coalesce(arguments->>'seed', '42'), coalesce(arguments->>'method', 'fss')) END;
-    -- A lookup misses rows whose estimate is too low, and rows that share no band. Bands miss 5% of the rows at the
-    -- lookup's own threshold, and fewer rows above it. So the lookup gets a lower threshold than the user's. Of the
-    -- rows at the user's threshold, it then misses no more than the settings allow, half of these for each of the two
-    -- reasons. For estimates, the threshold follows from normal quantiles. For bands, it is chosen as if they had two
-    -- slots: the recall of such bands rises least with the similarity.
+    -- A lookup misses rows whose estimated similarity is too low, and rows that share no band with n. The bands miss 5%
+    -- of the rows at the threshold of the lookup, and fewer rows above it. So the lookup uses a lower threshold than
+    -- the user's. Of the rows at the user's threshold, it then misses no more than the settings allow, half of them for
+    -- each of the two reasons. For estimates, the lower threshold follows from a bound on normal quantiles. For bands,
+    -- it is computed as if each band had two slots, because the recall of such bands rises least with the similarity.
     IF arguments ? 'bands' THEN
         EXECUTE format('SELECT 1 - %s.lsh_probability($1, $2, $3)', schema) INTO missed
             USING threshold, CAST(arguments->>'bands' AS integer), CAST(arguments->>'rows' AS integer);
@@ -61,8 +62,8 @@ BEGIN
         (SELECT q.content FROM %1$s AS q(id, content) LIMIT 1) AS n JOIN %1$s AS o(id, content) ON %2$s',
         source, condition) INTO plan;
     PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
-    -- In a partitioned table, the indexes of all partitions are searched. (The path is strict, because in lax mode it
-    -- would return each node twice.)
+    -- A lookup in a partitioned table searches the indexes of all partitions, so this adds up their costs. (The path is
+    -- strict, because in lax mode it would return each node twice.)
     cost := (SELECT sum(CAST(node->>'Total Cost' AS double precision))
         FROM jsonb_path_query(plan, 'strict $.** ? (exists (@."Index Name"))') AS node
         WHERE EXISTS (SELECT FROM pg_class AS c JOIN pg_am AS a ON a.oid = c.relam
@@ -120,10 +121,10 @@ DECLARE
     same_id text; -- the condition that joins the query's rows q with ids
     looked_up bigint; -- how many rows were looked up
     have_near bigint; -- how many of these have a near row
-    mean double precision; -- the mean number of rows near one row, and its error
+    mean double precision; -- the mean number of rows near one row; `error` is its standard error
     error double precision;
     sampled text;
-    found double precision[]; -- the number of pairs in all groups, then without each group
+    found double precision[]; -- the number of pairs in all groups, then without each group in turn
     wedges double precision[]; -- the same for wedges, which are two pairs that share a row
     pair_error double precision;
     wedge_error double precision;
@@ -145,7 +146,8 @@ BEGIN
         USING source, path, jsonb_strip_nulls(jsonb_build_object('threshold', threshold, 'verify', verify,
             'num_hashes', num_hashes, 'shingle_size', shingle_size, 'unit', unit, 'fold', fold, 'bag', bag)),
             kept.is_signature, kept.has_scope;
-    -- Uses the equality operator of the default order of the ids' type, if it has one, so that an index can serve it.
+    -- Uses the equality operator of the default btree operator class of the ids' type, if there is one, so that an
+    -- index can find the ids.
     same_id := coalesce((SELECT format('q.id OPERATOR(%I.%s) CAST(u.x AS %I.%I)',
             o.nspname, p.oprname, n.nspname, t.typname)
         FROM pg_type AS t JOIN pg_namespace AS n ON n.oid = t.typnamespace JOIN pg_opclass AS c ON c.opcintype = t.oid
@@ -168,7 +170,7 @@ BEGIN
     signing := signing / greatest(looked_up, 1);
 
     row_count := plan->0->'Plan'->>'Plan Rows';
-    FOR attempt IN 1 .. 2 LOOP -- a second time if the planner expected another number of rows
+    FOR attempt IN 1 .. 2 LOOP -- a second time if the planner's estimate of the rows was wrong
         EXIT WHEN lookup.cost IS NULL OR size > 1e5;
         sampled := format(chosen, seed, CAST((least(1, 1000.0 / greatest(row_count, 1)) - 0.5) * 18446744073709549568
             AS bigint));
@@ -200,7 +202,7 @@ BEGIN
             ELSE greatest(mean * looked_up / 2, pairs * exp(-least(quantile * error / mean, 50))) END;
         pairs_high := least(row_count::numeric * (row_count - 1) / 2,
             CASE WHEN mean = 0 THEN 0 ELSE pairs * exp(least(quantile * error / mean, 50)) END + unseen);
-        -- Wilson's interval of 95%, corrected because the number of rows is finite.
+        -- Wilson's 95% interval, corrected because the number of rows is finite.
         near_share := have_near::double precision / looked_up;
         error := 3.8416 * (1 - share) / looked_up;
         SELECT greatest(0, middle - half), least(1, middle + half) INTO near_share_low, near_share_high
@@ -247,12 +249,12 @@ BEGIN
             ELSE greatest(found[1], found[1] * exp(-quantile * pair_error / found[1]) / share ^ 2) END;
         pairs_high := (found[1] * exp(least(quantile * pair_error / greatest(found[1], 1), 50)) + unseen) / share ^ 2;
         pairs_high := least(pairs_high, row_count::numeric * (row_count - 1) / 2);
-        -- Let d be how many near rows a row has. The number of rows that have any near rows is at least (sum of d)^2 /
-        -- (sum of d^2), and at most the sum of d.
+        -- Let d be the number of rows near a given row. The number of rows that have near rows is at least (sum of d)^2
+        -- / (sum of d^2), and at most the sum of d.
         near_share_high := least(1, 2.0 * pairs_high / greatest(row_count, 1));
         near_share_low := CASE WHEN pairs_low = 0 THEN 0 ELSE 2.0 * pairs_low ^ 2 / (pairs_low
             + (wedges[1] + quantile * wedge_error + unseen) / share ^ 3) / row_count END;
-        -- The estimate itself assumes that all rows that have near rows have equally many of them.
+        -- The estimate itself assumes that all rows that have near rows have the same number of them.
         near_share := CASE WHEN pairs = 0 THEN 0 ELSE least(near_share_high, greatest(near_share_low,
             2.0 * pairs ^ 2 / (pairs + wedges[1] / share ^ 3) / row_count)) END;
     END IF;

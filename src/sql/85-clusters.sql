@@ -1,22 +1,24 @@
--- Clusters that are kept in a table of the user's, and are refreshed after rows have been added, changed or deleted.
+-- Clusters that are kept in a user's table, and are refreshed after rows have been added, changed or deleted.
 --
--- A refresh is one statement, so that all of its parts see the same snapshot. It finds the rows that are new, gone or
--- changed, and the components (rows connected by near-duplicate pairs) that these rows touch. It clusters the current
--- rows of these components by lsh_clusters(), and writes to the table what differs. The statement contains the user's
--- query and runs with the user's search_path. So our part of the statement names the schema of everything, also of
--- operators. In it, lsh_pairs() and lsh_clusters() get ids as text.
+-- A refresh is one statement, so that all of its parts see the same snapshot. The statement finds the rows that are
+-- new, gone or changed, and the components (rows connected by near-duplicate pairs) that these rows touch. It clusters
+-- the current rows of these components by lsh_clusters(), and writes the differences to the table. The statement
+-- contains the user's query and runs with the user's search_path. So our part of the statement names the schema of
+-- everything, including operators. Ids are passed to lsh_pairs() and lsh_clusters() as text.
 --
--- The settings are stored as a comment on the column content_hash, because dumps include comments. They are also the
--- seed of the hashes there, so if they change, all hashes change, and all rows are clustered again.
+-- The settings are stored as a comment on the column content_hash, because dumps include comments. The hashes in this
+-- column use the settings as their seed. So if the settings change, all hashes change, and all rows are clustered
+-- again.
 --
--- The planner does not know how many rows a refresh is about: it expects an array from a subquery to have ten elements.
--- So tables are joined with arrays of ids. Then the planner uses the tables' indexes, if there are any.
+-- The planner cannot estimate how many rows a refresh will process, but it expects an array from a subquery to have ten
+-- elements. So the statement joins tables with arrays of ids. The planner then uses the tables' indexes, if there are
+-- any.
 --
 -- While the search_path is the user's, PL/pgSQL's own expressions must also name the schema of what they use.
 
 -- The extension's functions are called with all of their arguments, which have exactly the declared types. So no
--- function that others create in the extension's schema can match a call better. But lsh_pairs() and lsh_clusters()
--- leave the type of ids open, so the two functions below are called in their place.
+-- function that other users create in the extension's schema can match a call better. But lsh_pairs() and
+-- lsh_clusters() accept ids of any type, so the two functions below are called instead.
 CREATE FUNCTION _lsh_kept_pairs(
     query text,
     ids regtype,
@@ -62,7 +64,7 @@ CREATE FUNCTION _lsh_kept_clusters(
 COMMENT ON FUNCTION _lsh_kept_clusters(text, regtype, double precision, double precision, integer, integer, text, integer, integer, integer, text, boolean, boolean, bigint, text, boolean, boolean) IS
     'lsh_clusters with the type of ids by its name, and the component of each row';
 
--- Users often give the name of a table instead of a query, and may leave out double quotes that the name needs.
+-- Users often pass the name of a table instead of a query, and may leave out double quotes that the name needs.
 CREATE FUNCTION _lsh_kept_check_select(argument text, query text, columns text) RETURNS void
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE STRICT SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -115,7 +117,7 @@ BEGIN
     PERFORM set_config('search_path', search_path, true);
     EXECUTE of_types INTO id_type, content_type;
     PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
-    -- Looks at the types that domains are based on: for a domain, an operator or function of others could match better.
+    -- Replaces domains by their base types: for a domain, an operator or function of another user could match better.
     WHILE EXISTS (SELECT FROM pg_type WHERE oid = content_type AND typtype = 'd') LOOP
         content_type := (SELECT typbasetype FROM pg_type WHERE oid = content_type);
     END LOOP;
@@ -145,13 +147,13 @@ DECLARE
                     JOIN pg_namespace AS n ON n.oid = relnamespace WHERE c.oid = clusters);
     kept record;
     id_type text;
-    equal text; -- the operator by which the primary key says that two ids are equal
+    equal text; -- the equality operator of the primary key
     arguments text; -- of lsh_pairs() and lsh_clusters(), from the threshold on
     hash text;
     lookup text;
     cost double precision; -- the cost of one lookup, as the planner estimates it
     clustered text; -- a call of lsh_clusters(); the query is filled in later
-    written text; -- whether the id of a row r is the same when it is written and read as text
+    written text; -- a condition: the id of a row r stays the same when written and read as text
     changes text; -- the part of the statement that reads the rows in the query and in the table
     has_changes text := 'true';
     plan json;
@@ -229,8 +231,8 @@ BEGIN
     rows_expected := plan->0->'Plan'->>'Plan Rows';
     EXECUTE format('SELECT condition, cost FROM %s._lsh_kept_lookup($1, $2, $3, $4, $5)', schema)
         INTO lookup, cost USING source, path, settings, kept.is_signature, kept.has_scope;
-    -- For lookups, one unit of the planner's costs takes about a microsecond; to sign a row takes about 2.5
-    -- microseconds. The result is at least 25 rows, because the costs of pages are often set too low.
+    -- A lookup takes about one microsecond per unit of the planner's cost; signing a row takes about 2.5 microseconds.
+    -- The result is at least 25 rows, because page costs are often set too low.
     IF NOT is_empty AND cost IS NOT NULL THEN
         has_index := true;
         share_of_lookups := greatest(25, cost / 2.5);
@@ -249,8 +251,9 @@ BEGIN
     JOIN pg_catalog.unnest((SELECT ids FROM given)) AS u(x) ON q.id %6$s CAST(u.x AS %1$s)
 )', id_type, changed, E'\n', hash, source, equal, target);
     ELSE
-        -- If the sums of hashes are equal, nothing has changed. To see this takes a fraction of a join's time. A random
-        -- number is hashed with each row, so that nobody can craft changes that leave the sum as it was.
+        -- If the combined hashes of all rows are equal, nothing has changed. Comparing them takes a fraction of the
+        -- time of a join. A random number is hashed with each row, so that nobody can craft changes that leave the
+        -- combined hash as it was.
         changes := format('now AS MATERIALIZED (
     SELECT q.id, %1$s AS content_hash, true AS here FROM %2$s AS q(id, content)
 ), before AS (
@@ -267,8 +270,8 @@ BEGIN
         END IF;
     END IF;
 
-    -- The rows that are new, gone or changed. `listed` has the ids of new and changed rows (all_ids), and for each of
-    -- their contents one id (ids).
+    -- The rows that are new, gone or changed. `listed` has the ids of all new and changed rows (all_ids), and one id
+    -- for each distinct content of these rows (ids).
     RETURN format('WITH %1$s, changes AS MATERIALIZED (
     SELECT n.id, n.content_hash, coalesce(n.here, false) AS here, coalesce(b.there, false) AS there,
         b.id AS old_id, b.cluster_id AS old_cluster, b.component AS old_component
@@ -282,8 +285,8 @@ BEGIN
     FROM (SELECT id, pg_catalog.row_number() OVER (PARTITION BY content_hash) FROM changes WHERE here) AS fresh
 )', changes, equal, has_changes)
 
-    -- The components of rows that are gone or have changed, and of rows that are near to new or changed rows. (Without
-    -- coalesce(), the planner would expect that there is no other row.)
+    -- The components of rows that are gone or have changed, and of rows that are near new or changed rows. (Without
+    -- coalesce(), the planner would estimate that the query for other rows returns none.)
     || format(', touched AS MATERIALIZED (
     SELECT old_component AS component FROM changes WHERE there')
     || CASE WHEN is_empty THEN '' ELSE format('
@@ -309,7 +312,7 @@ BEGIN
         JOIN %3$s AS o(id, content) ON %6$s AND NOT o.id %4$s n.id JOIN %7$s AS t ON t.id %4$s o.id',
         share_of_lookups, rows_expected, source, equal, id_type, lookup, target) END
 
-    -- The current rows of these components, which are the unchanged, the new and the changed ones, are clustered again.
+    -- The current rows of these components, whether unchanged, new or changed, are clustered again.
     || format('
 ), region AS MATERIALIZED (
     SELECT t.id, t.cluster_id AS old_cluster, t.representative, t.similarity, t.component, t.content_hash,
@@ -327,8 +330,8 @@ BEGIN
             JOIN (SELECT CAST(x AS %s) FROM pg_catalog.unnest(CAST((', source, id_type), rows_expected / 10,
         format(') AS pg_catalog.text[])) AS u(x)) AS r(id) ON q.id %s r.id', equal), format(clustered, 'r.query'))
 
-    -- Names: each old cluster passes its name on to the part that has most of its rows. If a part gets several names,
-    -- it keeps the oldest.
+    -- Cluster ids: each old cluster passes its id on to the new cluster that has most of its rows. If a new cluster
+    -- gets several ids, it keeps the oldest.
     || format('
 ), problem AS MATERIALIZED (
     SELECT CASE WHEN EXISTS (SELECT FROM changes WHERE here AND id IS NULL) THEN ''null''
@@ -396,8 +399,8 @@ END $$;
 COMMENT ON FUNCTION _lsh_kept_statement(regclass, text, text, text, boolean) IS
     'the statement that refreshes kept clusters, or fills a new table of them';
 
--- Fails unless the current user is the owner. To be a member of the owner's role is not enough, because the query that
--- is kept with the table runs with the rights of whoever refreshes it.
+-- Fails unless the current user is the owner. Membership in the owner's role is not enough, because the query that is
+-- stored with the table runs with the rights of the user who refreshes it.
 CREATE FUNCTION _lsh_check_kept_owner(relation regclass) RETURNS void
     LANGUAGE plpgsql STABLE PARALLEL SAFE STRICT SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -433,8 +436,8 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION _lsh_kept_error(regclass, text) IS 'says what is wrong with the ids of the query of kept clusters';
 
--- Runs a statement that these functions have written. If it raises an error, for instance in the user's query, the
--- error is reported with its message, detail and hint, but without the statement, which has a hundred lines.
+-- Runs a statement of _lsh_kept_statement(). If it raises an error, for instance in the user's query, the error is
+-- reported with its message, detail and hint, but without the text of the statement, which has a hundred lines.
 CREATE FUNCTION _lsh_kept_run(statement text, path text, OUT figures bigint[], OUT problem text)
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -450,7 +453,7 @@ BEGIN
 EXCEPTION WHEN OTHERS THEN
     GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE, message = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL,
         hint = PG_EXCEPTION_HINT, context = PG_EXCEPTION_CONTEXT;
-    -- If the error is in a function that the query calls, the detail says in which.
+    -- If the error occurs in a function that the query calls, the detail names the function.
     detail := concat_ws(E'\n', nullif(detail, ''), nullif(rtrim(split_part(context, 'SQL statement "', 1), E'\n'), ''));
     CASE
     WHEN detail = '' AND hint = '' THEN
@@ -613,7 +616,8 @@ BEGIN
         ALTER cluster_id ADD GENERATED BY DEFAULT AS IDENTITY, ALTER representative SET NOT NULL,
         ALTER similarity SET NOT NULL, ALTER component SET NOT NULL', target);
     EXECUTE format('COMMENT ON COLUMN %s.content_hash IS %L', target, settings);
-    -- Make the statement first, which needs the primary key. Then drop the key until the table has been filled.
+    -- Builds the statement first, because this needs the primary key. Then drops the key until the table has been
+    -- filled.
     EXECUTE format('SELECT %s._lsh_kept_statement($1, $2, NULL, NULL, true)', schema) INTO statement
         USING made, settings::text;
     EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', target, (SELECT conname FROM pg_constraint

@@ -1,7 +1,7 @@
-// Finds rows with equal band keys within the cache. The top bits of the keys scatter the entries of a band into
-// partitions of a few thousand entries, and a small hash table groups each partition. An entry has 64 bits: the upper
-// half of the key, and the row. Rows that share only this half (about a hundred pairs in a band of a million rows) are
-// false candidates, which verification drops.
+// Finds rows with equal band keys, while keeping the data within the CPU cache. The entries of a band are scattered by
+// the top bits of their keys into partitions of a few thousand entries. Each partition is then grouped with a small
+// hash table. An entry has 64 bits: the upper half of the key, and the row. Rows that share only this half (about a
+// hundred pairs in a band of a million rows) are false candidates, which verification drops.
 #pragma once
 
 #include "bulk/memory/host.h"
@@ -14,7 +14,8 @@ namespace minhash::bulk {
 
 constexpr std::uint32_t no_row = 0xFFFFFFFF;
 
-// The most rows that can be grouped, even if all have one key: the table numbers its slots with 32 bits.
+// The maximum number of rows. Even if all rows have the same key, the slots of the hash table can be numbered with 32
+// bits.
 constexpr std::uint32_t most_rows = 0x7FFFFFFF;
 
 constexpr std::uint64_t make_entry(std::uint32_t key, std::uint32_t row) noexcept
@@ -26,7 +27,7 @@ constexpr std::uint64_t make_entry(std::uint32_t key, std::uint32_t row) noexcep
 constexpr int partition_bits(std::size_t rows) noexcept
 {
     constexpr std::size_t wanted = 2048; // this many entries and their table fit into the L1 cache
-    constexpr int most = 12;             // with more streams, scattering misses the cache
+    constexpr int most = 12;             // with more partitions to write to, scattering misses the cache
     const int bits = rows <= wanted ? 0 : static_cast<int>(std::bit_width((rows - 1) / wanted));
     return bits < most ? bits : most;
 }
@@ -40,7 +41,8 @@ constexpr std::size_t partition_of(std::uint32_t key, int bits) noexcept
 // How many slots the hash table has for a partition of `entries` entries.
 constexpr std::size_t bucket_table_size(std::size_t entries) noexcept { return std::bit_ceil(entries * 2 + 1); }
 
-// The caller's memory for grouping: a table of bucket_table_size(), and three arrays as long as the partition.
+// The caller's memory for each_bucket(). `table` has bucket_table_size() elements; the other arrays are as long as the
+// partition.
 struct bucket_room {
     std::uint32_t* table;
     std::uint32_t* next;

@@ -10,14 +10,14 @@ std::span<std::uint32_t> parents_of(component_finder& finder, int level)
     return {finder.parents[level].values, finder.count};
 }
 
-// The first pair of a row makes the row its own parent.
+// Adds a row to a level when the row has its first pair: the row becomes its own parent.
 void enter(std::span<std::uint32_t> parent, std::uint32_t row)
 {
     if (parent[row] == no_row)
         parent[row] = row;
 }
 
-// Connects the rows at a level that were connected at the previous level. `roots` has each row's root at the previous
+// Connects at this level all rows that are connected at the previous level. `roots` has each row's root at the previous
 // level.
 void take_over(std::span<std::uint32_t> parent, std::span<const std::uint32_t> roots)
 {
@@ -29,7 +29,7 @@ void take_over(std::span<std::uint32_t> parent, std::span<const std::uint32_t> r
     }
 }
 
-// Replaces each parent by its root. A parent is never after its row, so one pass suffices.
+// Replaces the parent of each row with the row's root. A parent never comes after its row, so one pass is enough.
 void flatten(std::span<std::uint32_t> parent)
 {
     for (std::uint32_t row = 0; row < parent.size(); row++)

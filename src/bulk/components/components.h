@@ -1,6 +1,6 @@
-// Connected components of a stream of pairs, for one threshold or for several (levels) at once, from the highest to the
-// lowest. A pair is joined only at the first level whose threshold it reaches; at the end, each level takes over the
-// connections of the level before it.
+// Connected components of a stream of pairs, for one threshold or for several at once. Each threshold is a level; level
+// 0 has the highest threshold. A pair is joined only at the first level whose threshold its similarity reaches. At the
+// end, each level takes over the connections of the level before it.
 #pragma once
 
 #include "bulk/buckets/buckets.h"
@@ -14,7 +14,7 @@ namespace minhash::bulk {
 
 constexpr int most_levels = 100;
 
-// The components at each level. A row without a pair at a level is in none of its components.
+// The components at each level. A row that has no pair at a level is in none of the level's components.
 struct component_finder {
     host* owner;
     int levels;
@@ -25,10 +25,10 @@ struct component_finder {
 // Starts a finder without rows. `fresh` must be zeroed.
 void start_finder(component_finder& fresh, host& owner, int levels);
 
-// Makes room for `count` rows, if the finder has fewer.
+// Adds rows, not yet in any component, until the finder has at least `count` rows.
 void take_rows(component_finder& finder, std::uint32_t count);
 
-// Joins two rows at a level and at all later levels. They may be the same row.
+// Joins two rows at a level and at all later levels. `a` and `b` may be the same row.
 void join_rows(component_finder& finder, std::uint32_t a, std::uint32_t b, int level);
 
 // Prefetches the memory that joining a row at a level reads first.
@@ -37,7 +37,8 @@ void join_rows(component_finder& finder, std::uint32_t a, std::uint32_t b, int l
     __builtin_prefetch(&finder.parents[level].values[row]);
 }
 
-// The rows of a component. The rows of the components visited after it, `later` in number, follow them in memory.
+// The rows of a component. In memory, these rows are followed by `later` rows of the components that will be visited
+// next at the same level.
 struct component_rows {
     std::span<const std::uint32_t> rows;
     std::size_t later;
@@ -47,14 +48,14 @@ struct component_rows {
 void end_finder(component_finder& finder, void (*visit)(host& owner, int level, const component_rows& rows));
 
 // Calls visit(rows, later) for each component of at least `least` rows. `roots` has the smallest row of each row's
-// component, or no_row for a row that is in none. The rows of a component are in ascending order. In memory, `later`
-// rows of other components follow them. (A counting sort orders all rows: a walk along a linked list of a component's
-// rows would wait for memory at each row.)
+// component, or no_row for a row that is in no component. `rows` are the component's rows in ascending order. In
+// memory, they are followed by `later` rows of other components. (All rows are ordered by a counting sort, because
+// following a linked list of a component's rows would wait for memory at each row.)
 template <typename Visit>
 void each_component(host& owner, std::span<const std::uint32_t> roots, std::size_t least, Visit&& visit)
 {
     const std::uint32_t count = static_cast<std::uint32_t>(roots.size());
-    std::uint32_t* const ends = allocate<std::uint32_t>(owner, count); // where the members of each root end
+    std::uint32_t* const ends = allocate<std::uint32_t>(owner, count); // for each root, where its members end
     std::fill_n(ends, count, 0);
     for (const std::uint32_t root : roots) {
         pause(owner);

@@ -1,6 +1,6 @@
 // Connected components over the caller's array (Galler and Fischer 1964; path halving: Tarjan and van Leeuwen 1984).
 // The root of a component is its smallest row, whatever the order of edges. Several processes may join rows at once: a
-// root is linked by compare-and-swap, and the parent of any other row may be replaced with any of its ancestors
+// root is linked by compare-and-swap, and the parent of any other row may be replaced with any ancestor of that row
 // (Anderson and Woll 1991).
 #pragma once
 

@@ -1,6 +1,7 @@
-// The steps are: count the shingles of some rows; read each row, and note its size, a digest and its witnesses; compare
-// rows with equal digests; look each row up in the index. Sizes and digests are stored by row number. Witnesses lie in
-// stores, one for each process; by row number, only their store and their place in it are stored.
+// There are four steps: count the shingles of some rows; read each row, and record its size, digest and witnesses;
+// compare rows with equal digests; look up each row in the index. Sizes and digests are in arrays indexed by row
+// number. Each process has a store for the witnesses that it chooses; another array has the store and the offset of
+// each row's witnesses.
 #include "bulk/components/numbering.h"
 #include "bulk/containment/containment.h"
 #include "bulk/containment/part.h"
@@ -21,9 +22,9 @@ namespace {
 constexpr std::uint32_t counted_at_once = 64;
 constexpr std::uint32_t rows_at_once = 256;
 
-constexpr int member_shift = 48; // the bits of a witness_at entry from here up are the member
+constexpr int member_shift = 48; // in a witness_at entry, the bits from this one up are the member
 
-// How many plans are kept. The lowest bits of a set's size choose where the plan for this size is kept.
+// The number of plans in the cache. The lowest bits of a set's size choose the cache entry for this size.
 constexpr std::size_t kept_plans = 1024;
 
 } // namespace
@@ -95,11 +96,11 @@ const size_plan& plan_for(containment_part& self, std::uint64_t size)
     return plan;
 }
 
-// Counts the shingles of the current row, in self.counts.
+// Adds the shingles of the current row to self.counts.
 void count_shingles(containment_part& self)
 {
-    // Counters stop at this value: it is in the last class, and even if several processes count at once, none
-    // overflows.
+    // Counters stop at this value. It is in the last frequency class, so a larger count would make no difference. It is
+    // also so small that no counter overflows even if several processes increment it at once.
     constexpr std::uint16_t enough = std::numeric_limits<std::uint16_t>::max() / 4 * 3;
     const bool alone = self.rows->shared->processes == 1;
     for (std::size_t i = 0; i < self.set.count; i++) {
@@ -165,18 +166,19 @@ void order_by_size(const row_set& rows, std::uint32_t* order)
     release(owner, heap);
 }
 
-// The search, as seen by the process that makes the call.
+// The state of the search in the process that makes the call.
 struct containment_search {
     containment_part part;
-    byte_store** witnesses; // the store of each member's witnesses
+    byte_store** witnesses; // for each member, the store of its witnesses
     pair_sink emit;
-    growing<byte_store*> of_parts; // the pairs found with each part of the index, by positions
+    growing<byte_store*> of_parts; // for each part of the index, the pairs found with it, as positions
     std::size_t parts;
 };
 
 bool is_leader(const containment_search& self, std::uint32_t row) { return self.part.rows->leader[row] == row; }
 
-// Makes the first of equal rows their leader. Rows with equal digests are compared first, in a step of their own.
+// Makes the first of several equal rows the leader of all of them. Rows with equal digests are compared in a step of
+// their own, to make sure that they are equal.
 void find_same(containment_search& self)
 {
     containment_part& part = self.part;
@@ -197,7 +199,7 @@ void find_same(containment_search& self)
     release(owner, numbers.entries);
     do_step(rows, step::compare_same);
 
-    std::uint32_t* const last = leaders; // the last row so far of each leader
+    std::uint32_t* const last = leaders; // for each leader, the last of its rows so far
     for (std::uint32_t row = 0; row < rows.count; row++) {
         pause(owner);
         const std::uint32_t leader = rows.leader[row];
@@ -209,8 +211,8 @@ void find_same(containment_search& self)
     release(owner, leaders);
 }
 
-// Chooses which rows the next part of the index has: from a position on, as many as fit into `room` bytes, but at least
-// one.
+// Chooses the rows of the next part of the index: from position `from` on, as many as fit into `room` bytes, but at
+// least one.
 index_shape shape_from(containment_search& self, std::uint32_t from, std::uint32_t end, std::size_t room)
 {
     constexpr std::uint64_t most = std::numeric_limits<std::int32_t>::max();
@@ -233,7 +235,8 @@ index_shape shape_from(containment_search& self, std::uint32_t from, std::uint32
     return shape;
 }
 
-// Makes the part of the index that begins at a position. If shared memory is scarce, the part gets smaller.
+// Makes the part of the index that begins at position `from`. If there is not enough shared memory, the part is made
+// smaller.
 void index_rows(containment_search& self, std::uint32_t from, std::uint32_t end)
 {
     containment_part& part = self.part;
@@ -292,8 +295,9 @@ void search_part(containment_search& self)
         owner.release_shared(owner, number);
 }
 
-// Emits the pairs of equal rows, and then the pairs that were found, in the order of their positions. So the order does
-// not depend on how the index was split into parts.
+// Within one query, emits the pairs of equal rows first. Then emits the pairs that were found with the index, ordered
+// by the position of the right row and then of the left row. So the order does not depend on how the index was split
+// into parts.
 void emit_all(containment_search& self)
 {
     const containment_part& part = self.part;

@@ -1,4 +1,5 @@
-// Looks rows up in the index of witnesses, and compares each with the rows of which it has enough witnesses.
+// Looks up rows in the index of witnesses, and compares each row with an indexed row if it has enough of the indexed
+// row's witnesses.
 #include "bulk/containment/part.h"
 #include "bulk/search/found_pairs.h"
 
@@ -16,15 +17,15 @@ namespace {
 // The state of a process that looks rows up.
 struct containment_lookup : containment_part {
     witness_index index;
-    growing<std::uint32_t> tags; // the current row's tags of possible witnesses, by open addressing; 0: free
+    growing<std::uint32_t> tags; // open addressing: tags of the current row that may be witnesses' tags; 0: free
     std::size_t tag_mask;
-    growing<std::uint64_t> places;                  // first the place_in() of each of these tags, then its bucket
-    growing<std::span<const std::uint32_t>> having; // the list of places in each of these buckets
-    std::uint8_t* missing;                          // for each place, how many witnesses must still be found
+    growing<std::uint64_t> places;                  // for each of these tags, first its place_in(), then its bucket
+    growing<std::span<const std::uint32_t>> having; // for each of these buckets, its list of places
+    std::uint8_t* missing;                          // for each place, how many indexed witnesses must still be found
     growing<std::uint32_t> enough;                  // the places of rows with enough witnesses
 };
 
-// The share of a row's shingles that the current row also has, if it reaches the threshold.
+// The share of a row's shingles that the current row also has, if this share reaches the threshold.
 std::optional<double> contained_share(containment_lookup& self, std::uint32_t row)
 {
     const row_set& rows = *self.rows;
@@ -43,7 +44,8 @@ std::uint32_t& entry_of_tag(const containment_lookup& self, std::uint32_t tag, s
     return tags[probe(self.tag_mask, place >> 32, [&](std::size_t at) { return tags[at] == 0 || tags[at] == tag; })];
 }
 
-// Enters the tags of those shingles of the current row that may be witnesses. Returns how many there are.
+// Enters into self.tags the tags of those shingles of the current row that may be witnesses of other rows. Returns the
+// number of these shingles.
 std::size_t take_tags(containment_lookup& self)
 {
     const witness_index& index = self.index;
@@ -71,8 +73,8 @@ std::size_t take_tags(containment_lookup& self)
     return count;
 }
 
-// Finds the buckets of the current row's tags in the index. Each bucket lists the places of rows that have such a
-// witness. Returns the number of lists that are not empty.
+// Finds the buckets of the current row's tags in the index. Each bucket is a list of the places of rows that seem to
+// have such a witness. (Different tags can share a bucket.) Returns the number of lists that are not empty.
 std::size_t find_having(containment_lookup& self)
 {
     const witness_index& index = self.index;
@@ -96,7 +98,8 @@ std::size_t find_having(containment_lookup& self)
     return count;
 }
 
-// Resets the counts of the places from `from` on. `met` is how many were decremented; it decides which way is faster.
+// Resets the counts in self.missing for the places from `from` on. `met` is how many places count_down() has visited;
+// it decides whether to copy all counts or only those of the visited places.
 void start_count(containment_lookup& self, std::uint32_t from, std::size_t lists, std::size_t met)
 {
     constexpr std::size_t copied_at_once = 64;
@@ -111,9 +114,9 @@ void start_count(containment_lookup& self, std::uint32_t from, std::size_t lists
             self.missing[places[at]] = least[places[at]];
 }
 
-// Decrements the counts of the places in a list that are not below `from`, and writes to `to` those that need no more
-// witnesses. Returns how many it wrote; adds to `met` how many it decremented. Not inlined, because it needs all
-// registers.
+// Visits the places in a list that are not below `from`, and decrements their counts in `missing`. Writes to `to` the
+// places whose counts become 0, and returns how many it wrote. Adds to `met` how many places it visited. This function
+// is not inlined, because it needs all registers.
 [[gnu::noinline]] std::size_t count_down(std::span<const std::uint32_t> places,
                                          std::uint32_t from,
                                          std::uint8_t* missing,
@@ -133,8 +136,8 @@ void start_count(containment_lookup& self, std::uint32_t from, std::size_t lists
     return enough;
 }
 
-// Finds the rows that the current row may contain, because it seems to have enough of their indexed witnesses. Lists
-// their places, looking only at places from `from` on, and returns how many it found.
+// Finds the rows, at places from `from` on, that the current row may contain because it seems to have enough of their
+// indexed witnesses. Lists their places in self.enough, and returns how many there are.
 std::size_t find_enough(containment_lookup& self, std::uint32_t from)
 {
     const std::size_t lists = find_having(self);
@@ -149,8 +152,7 @@ std::size_t find_enough(containment_lookup& self, std::uint32_t from)
     return enough;
 }
 
-// Whether the current row has enough witnesses of the row at a place, of all its witnesses and not only the indexed
-// ones.
+// Whether the current row has enough witnesses of the row at a place. All witnesses count, not only the indexed ones.
 bool has_enough(const containment_lookup& self, std::uint32_t place)
 {
     const place_note* const note = self.index.notes + place;
@@ -162,7 +164,8 @@ bool has_enough(const containment_lookup& self, std::uint32_t place)
     return least == 0;
 }
 
-// Adds the pairs of a row with the indexed rows that it contains. Rows in pairs are given by their positions.
+// Adds a pair for each indexed row that the row at `position` contains. The pairs have the positions of rows, not their
+// numbers.
 void look_up(containment_lookup& self, std::uint32_t position, found_pairs& found)
 {
     constexpr std::size_t ahead = 8;

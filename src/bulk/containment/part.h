@@ -7,18 +7,19 @@
 
 namespace minhash::bulk {
 
-// How many rows are looked up as a unit.
+// The number of rows in a unit of the look-up step.
 constexpr std::uint32_t looked_up_at_once = 64;
 
-// The state that all processes share. Rows are identified by their positions in `order`. In it, each row comes after
-// all rows that may contain it; only if there are two queries, rows are in the order of their numbers.
+// The state that all processes share. `order` lists the rows, and the index and the found pairs identify a row by its
+// position in `order`. Each row comes after all rows that may contain it. But if there are two queries, the rows are in
+// the order of their numbers.
 struct shared_containment {
     double missed; // the share of pairs that may be missed
     bool crossing;
-    shared_number counts;     // shingle_counts
+    shared_number counts;     // the counters of shingle_counts
     shared_number sizes;      // the number of distinct shingles of each row
-    shared_number digests;    // equal for equal sets
-    shared_number witnesses;  // a store_note of each member's witness tags
+    shared_number digests;    // for each row, a hash of its set: equal sets have equal digests
+    shared_number witnesses;  // for each member, the note of its store of witness tags
     shared_number witness_at; // where each row's tags are: the member, and the offset in the member's store
     std::uint64_t most_mark;  // the largest mark of all witnesses; atomic
     shared_number order;
@@ -26,7 +27,7 @@ struct shared_containment {
     // The current part of the index.
     shared_number index;
     index_shape shape;
-    std::uint32_t first; // the position of the part's first row
+    std::uint32_t first; // the position in `order` of the part's first row
 };
 
 // The state of a process during its part of a step.
@@ -40,11 +41,11 @@ struct containment_part {
     shingle_counts counts;
 
     growing<std::uint8_t> text;
-    std::uint32_t in_hand; // the current row, which was read last; or no_row
+    std::uint32_t in_hand; // the current row, which is the row that was read last; or no_row
     distinct_elements set; // the shingles of the current row
-    // For each element of `set`, by its number: the pair of rows (the current row and another one) for which it was
-    // counted last, or 0. An element counts only once for a pair. So a process must not compare the same two rows
-    // twice.
+    // Indexed by the numbers of the elements of `set`: the last pair of rows (the current row and another one) for
+    // which the element was counted, or 0. So an element counts only once for a pair. Therefore, a process must not
+    // compare the same two rows twice.
     growing<std::uint64_t> met_by;
     size_plan* plans;
 };
@@ -52,8 +53,8 @@ struct containment_part {
 // Call this at the beginning of a process's part of a step.
 containment_part start_part(row_set& rows);
 
-// A number to mix into the shingles of a row. It depends on the row's scope, so rows of different scopes share mixed
-// shingles only by accident.
+// A number to mix into the shingles of a row. It depends on the row's scope, so that rows of different scopes have the
+// same mixed shingles only by chance.
 std::uint64_t salt_of(const row_set& rows, std::uint32_t row);
 
 // Reads a row, which becomes the current one.

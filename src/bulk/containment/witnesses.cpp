@@ -12,24 +12,25 @@ namespace minhash::bulk {
 
 namespace {
 
-// The usual number of witnesses of a row. With fewer, more other rows would have enough of them without containing the
-// row. With more, the index would be larger.
+// The usual number of witnesses of a row. With fewer witnesses, more rows that do not contain the row would have enough
+// of them. With more, the index would be larger.
 constexpr std::uint32_t usual_witnesses = 24;
 
-// Witnesses are drawn from a pool of shingles. The pool has twice as many shingles as may be missing, and this many
-// more, so that there is a pool even at thresholds near 1.
+// Witnesses are drawn from a pool of shingles. The size of the pool is twice the number of shingles that may be
+// missing, plus this constant, so that the pool is large enough even at thresholds near 1.
 constexpr std::uint64_t least_pool = usual_witnesses;
 
-// The most rows whose shingles are counted (a counter counts no further), and the number of counters for each of them.
-// Different shingles may share a counter.
+// The maximum number of rows whose shingles are counted, and the number of counters for each such row. A counter has 16
+// bits. Different shingles may share a counter.
 constexpr std::uint32_t most_counted = 32 * 1024;
 constexpr std::size_t counters_for_each = 64;
 static_assert(most_counted <= std::numeric_limits<std::uint16_t>::max());
 
-// Frequencies fall into classes. The largest count of a class is about twice that of the previous class.
+// Frequencies are divided into classes. The largest count of a class is about twice the largest count of the previous
+// class.
 constexpr int frequency_classes = std::bit_width(most_counted) + 1;
 
-// The largest k such that the probability that fewer than k of the `drawn` shingles are shared is at most `missed`.
+// The largest k for which P(fewer than k of the `drawn` shingles are shared) is at most `missed`.
 std::uint32_t least_drawn(std::uint64_t pool, std::uint64_t shared, std::uint32_t drawn, double missed) noexcept
 {
     const double others = static_cast<double>(pool - shared);
@@ -38,7 +39,8 @@ std::uint32_t least_drawn(std::uint64_t pool, std::uint64_t shared, std::uint32_
     const double count = drawn;
     double number = std::max(0.0, count - others);
     double chance = std::exp(log_choose(good, number) + log_choose(others, count - number) - log_choose(all, count));
-    // Among `count` drawn shingles, at least `number` are always shared. (A probability may be too small for a double.)
+    // Among `count` drawn shingles, at least `number` are always shared. (`chance` is 0 if it is too small for a
+    // double.)
     if (missed <= 0 || chance <= 0)
         return static_cast<std::uint32_t>(number);
     double below = chance;
@@ -70,7 +72,7 @@ std::uint64_t least_contained(std::uint64_t size, double threshold) noexcept
 {
     assert(size >= 1 && threshold >= 0 && threshold <= 1);
     auto least = static_cast<std::uint64_t>(std::floor(threshold * static_cast<double>(size)));
-    // The division in containment() also rounds, so take a step or two to the exact boundary.
+    // The division in containment() also rounds, so move `least` to the exact boundary, which is a step or two away.
     while (least > 0 && containment({size, 0, least - 1}) >= threshold)
         least--;
     while (containment({size, 0, least}) < threshold)
@@ -115,7 +117,7 @@ std::span<const std::uint32_t> choose_witnesses(witness_choice& choice,
     while (pool < plan.pool)
         pool += of_class[++most_frequent];
 
-    // Collect up to twice as many marks as are wanted, then keep the smallest, and so on.
+    // Collect marks until there are twice as many as wanted, keep the smaller half, and repeat.
     const std::size_t count = plan.witnesses.count;
     grow(owner, choice.marks, 0, 2 * count);
     std::uint64_t* const marks = choice.marks.values;
@@ -139,7 +141,7 @@ std::span<const std::uint32_t> choose_witnesses(witness_choice& choice,
     assert(kept >= count);
     keep_smallest();
     choice.most_mark = std::max(choice.most_mark, limit);
-    // Sort by count, the rarest first: the count takes the place of a mark's upper half.
+    // Sort by count, the rarest first. For this, the count replaces the upper half of each mark.
     grow(owner, choice.tags, 0, count);
     for (std::size_t i = 0; i < count; i++)
         marks[i] = std::uint64_t{counts.of(marks[i] ^ salt)} << 32 | tag_of(marks[i]);
@@ -151,7 +153,8 @@ std::span<const std::uint32_t> choose_witnesses(witness_choice& choice,
 
 std::size_t buckets_for(std::uint64_t indexed) noexcept { return std::bit_ceil(indexed / 2 + 1); }
 
-// The number of words of the filter, a power of two below 2^26, with about four bits for each indexed witness.
+// The number of 64-bit words of the filter: a power of two, no more than 2^25. Up to this limit, there are at least
+// four bits for each indexed witness.
 std::size_t filter_words(std::uint64_t indexed) noexcept
 {
     return std::min<std::size_t>(std::bit_ceil(indexed / 16 + 1), std::size_t{1} << 25);
@@ -196,8 +199,8 @@ void make_index(host& owner, witness_index& index)
         index.starts[at & index.mask]++;
         index.filter[filter_word(index, at)] |= filter_bit(at);
     });
-    // Make each count the end of its bucket. Filling buckets from the last row to the first moves these ends down to
-    // the starts.
+    // Turn each count into the end of its bucket in `postings`. When the buckets are then filled from the last row to
+    // the first, each end moves down to the start of its bucket.
     std::uint32_t end = 0;
     for (std::size_t i = 0; i <= index.mask + 1; i++) {
         if (i % 65536 == 0)

@@ -1,16 +1,19 @@
-// Witnesses are a few shingles of a row that are looked for in all other rows, to find the rows that may contain it.
+// The witnesses of a row are a few of its shingles. They are looked for in all other rows, to find the rows that may
+// contain this row.
 //
-// Let row a have n shingles. If its containment in row b reaches the threshold, at most m of the n are missing in b, be
-// they common or rare; m follows from n and the threshold. So b has at least p - m of any p shingles of a. Let w
-// witnesses be drawn at random from these p. How many of them b has follows a hypergeometric distribution. So there is
-// a k such that b has at least k of them with the wanted recall as probability, whatever the sizes of the two rows. The
-// p are the rarest shingles of a, so that common shingles bring no rows together; p is at least 2 m. "At random" means
-// those with the smallest hashes, as in bottom-k sketches (Cohen, Kaplan 2007) and in FracMinHash (Irber et al. 2022),
-// so that only the small hashes of b need to be looked up.
+// Let row a have n shingles. If the containment of a in row b reaches the threshold, b lacks at most m of the n
+// shingles, whether they are common or rare; n and the threshold determine m. So b has at least p - m of any p shingles
+// of a. Let w witnesses be drawn at random from p shingles. The number of these witnesses that b has follows a
+// hypergeometric distribution. So there is a number k such that b has at least k of the w witnesses with a probability
+// of at least the wanted recall, whatever the sizes of the two rows. The p shingles are the rarest ones of a, so that
+// common shingles do not bring unrelated rows together; p is greater than 2 m, unless a has fewer shingles. To draw "at
+// random" means to choose the shingles with the smallest hashes, as in bottom-k sketches (Cohen, Kaplan 2007) and in
+// FracMinHash (Irber et al. 2022). So only the small hashes of b need to be looked up.
 //
-// If a row has k of w witnesses, it has at least 4 of any w - k + 4 of them. So only the rarest w - k + 4 are indexed,
-// as in prefix filters (Chaudhuri, Ganti, Kaushik 2006). The others are looked at only if 4 indexed ones have been
-// found. For texts, this at least halves the number of index entries to visit.
+// If a row has at least k of the w witnesses, and k is at least 4, then the row has at least 4 of any w - k + 4
+// witnesses. So only the rarest w - k + 4 witnesses are indexed, as in prefix filters (Chaudhuri, Ganti, Kaushik 2006).
+// The other witnesses are checked only if 4 indexed ones have been found. For texts, this at least halves the number of
+// index entries to visit.
 #pragma once
 
 #include "bulk/sets/distinct_elements.h"
@@ -22,21 +25,22 @@
 
 namespace minhash::bulk {
 
-// How many witnesses a row gets, and how many of them must be in a row that may contain it.
+// How many witnesses a row has, and the minimum number of them that another row must have to be compared with the row.
 struct witness_plan {
     std::uint32_t count;
     std::uint32_t least;
 };
 
-// The plan for a pool of a row's shingles. Another row that contains the row has at least `shared` shingles of the
-// pool; `shared` is not 0. All but a share `missed` of such other rows have the least number of witnesses that the plan
-// asks for.
+// The plan for a row whose witnesses are drawn from a pool of `pool` shingles. Any other row that contains this row has
+// at least `shared` shingles of the pool; `shared` is not 0. The probability that such another row has fewer witnesses
+// than the plan requires is at most `missed`.
 witness_plan plan_witnesses(std::uint64_t pool, std::uint64_t shared, double missed) noexcept;
 
-// How many shared shingles a set of this size needs, at least, to reach the threshold. Never 0.
+// The minimum number of shared shingles at which the containment of a set of this size reaches the threshold. Never 0.
 std::uint64_t least_contained(std::uint64_t size, double threshold) noexcept;
 
-// The plan for rows of one size. Witnesses are drawn from at least the `pool` rarest shingles.
+// The plan for rows of one size. The witnesses of a row are drawn from its rarest shingles: at least `pool` of them,
+// because shingles of about the same frequency are either all included or all left out.
 struct size_plan {
     std::uint64_t size;
     std::uint64_t pool;
@@ -45,7 +49,7 @@ struct size_plan {
 
 size_plan plan_for_size(std::uint64_t size, double threshold, double missed) noexcept;
 
-// How many of the counted rows have a shingle. The counted rows are evenly spaced among all rows.
+// For each shingle, the number of rows that have it. Only some rows are counted, evenly spaced among all rows.
 struct shingle_counts {
     std::uint16_t* values;
     std::size_t mask; // one less than the number of counters: counters_for(rows), a power of two
@@ -57,43 +61,45 @@ struct shingle_counts {
 std::uint32_t counted_of(std::uint32_t rows) noexcept;
 std::size_t counters_for(std::uint32_t rows) noexcept;
 
-// The buffers of choose_witnesses(), used again for each row.
+// The buffers of choose_witnesses(), reused for each row.
 struct witness_choice {
     growing<std::uint8_t> classes;
     growing<std::uint64_t> marks;
     growing<std::uint32_t> tags;
-    std::uint64_t most_mark; // the largest mark that was chosen
+    std::uint64_t most_mark; // the largest mark chosen so far, for any row
 };
 
-// Chooses a row's witnesses, and returns their tags, the rarest first. Shingles are mixed with `salt` into marks, so
-// that only rows with the same salt (those of one scope) meet.
+// Chooses a row's witnesses, and returns their tags, the rarest witness first. The hashes of shingles are mixed with
+// `salt` (salt_of()) into marks. So rows with different salts, which are in different scopes, have equal marks only by
+// chance.
 std::span<const std::uint32_t> choose_witnesses(witness_choice& choice,
                                                 const shingle_counts& counts,
                                                 const distinct_elements& set,
                                                 std::uint64_t salt,
                                                 const size_plan& plan);
 
-// The part of a mark that is kept. It is never 0, because 0 is a free entry in a table of tags. Two marks share a tag
-// by chance with a probability of 2^-32.
+// The part of a mark that is kept. It is never 0, because 0 is a free entry in a table of tags. Two different marks
+// have the same tag with a probability of 2^-32.
 inline std::uint32_t tag_of(std::uint64_t mark) noexcept
 {
     const auto tag = static_cast<std::uint32_t>(mark);
     return tag != 0 ? tag : 1;
 }
 
-// How many indexed witnesses must be found before all witnesses are looked at.
+// How many of a row's indexed witnesses must be found before all its witnesses are checked. (If the row's plan requires
+// fewer witnesses in all, that number is enough.)
 constexpr std::uint32_t most_met = 4;
 
 struct index_shape {
     std::uint32_t places;  // the number of rows in the index
-    std::uint64_t tags;    // how many witnesses these rows have in all, less than 2^32
+    std::uint64_t tags;    // the total number of witnesses of these rows, less than 2^32
     std::uint64_t indexed; // how many of the witnesses are indexed
-    probe_secret secret;   // the secret of the process that made the index
+    probe_secret secret;   // the hashing secret of the process that made the index
 };
 
 struct place_note {
-    std::uint32_t first; // where the tags of the row at this place begin
-    std::uint32_t least; // how many of the row's witnesses must be found; 0: it has no witnesses
+    std::uint32_t first; // where the tags of the row at this place begin in `tags`
+    std::uint32_t least; // how many of the row's witnesses must be found; 0: the row has no witnesses
 };
 
 inline std::uint32_t met_of(const place_note& note) noexcept { return std::min(note.least, most_met); }
@@ -103,25 +109,27 @@ inline std::uint32_t indexed_of(const place_note& note, const place_note& next) 
     return next.first - note.first - note.least + met_of(note);
 }
 
-// The index: the places of rows, grouped into buckets by their witnesses' tags, in one piece of the caller's memory.
+// The index: the places of rows, grouped into buckets by the tags of their indexed witnesses. All arrays are in one
+// block of the caller's memory.
 struct witness_index {
     index_shape shape;
     std::size_t mask;
-    place_note* notes;       // one per place, and one that marks the end
+    place_note* notes;       // one per place, and a last one for the end of `tags`
     std::uint32_t* tags;     // the tags of each place, the rarest first
     std::uint32_t* starts;   // where each bucket starts in `postings`, and where the last one ends
     std::uint32_t* postings; // places, in ascending order within a bucket
     std::uint8_t* least;     // met_of() of each place's note
-    std::uint64_t* filter;   // a bit for each indexed tag; other tags may share such a bit by chance
+    std::uint64_t* filter;   // a bit for each indexed tag; other tags may have the same bit by chance
     std::size_t filter_mask; // one less than the number of the filter's words
 };
 
 std::size_t index_bytes(std::uint32_t places, std::uint64_t tags, std::uint64_t indexed) noexcept;
 
-// Lays an index out in its memory. The caller writes notes, tags and `least`.
+// Sets the pointers of an index in its memory. If the index is new, the caller then writes notes, tags and `least`, and
+// calls make_index().
 witness_index open_index(void* memory, const index_shape& shape) noexcept;
 
-// Makes buckets, postings and filter from the notes and tags.
+// Makes the buckets, the postings and the filter from the notes and tags.
 void make_index(host& owner, witness_index& index);
 
 // The lower half of the result chooses the tag's bucket, and the upper half the tag's bit in the filter.

@@ -1,8 +1,8 @@
-// One of equal rows, whether they are anchors or not, is the leader and represents all of them, so thousands of copies
-// of a text are compared as fast as one. True pairs are found with enough bands to lose hardly any pair, as the task's
-// recall says; rows that share a band key are verified as in lsh_pairs(). The bands are processed one by one: a table
-// of the anchors' slots is made, and each row is looked up in it. A pair counts only in the first band whose key its
-// rows share.
+// One of several equal rows, anchors or not, is their leader and represents all of them. So thousands of copies of a
+// text are compared as fast as a single copy. The search for true pairs uses enough bands to reach the task's recall,
+// which is nearly 1. Rows that share a band are verified as in lsh_pairs(). The bands are processed one by one. For
+// each band, the anchors are put into a hash table by their slots in this band, and each row is looked up in the table.
+// A pair of rows counts only in the first band that the rows share.
 #include "bulk/evaluation/evaluation.h"
 #include "bulk/search/candidates.h"
 
@@ -17,13 +17,14 @@ namespace minhash::bulk {
 
 namespace {
 
-// If bands had fewer slots, nearly every row would share a band with every other.
+// The minimum number of slots in a band. With fewer slots, nearly every row would share a band with every other row.
 constexpr int least_rows = 3;
 
-// However many pairs there are, there are never fewer anchors than this because of halving.
+// However many pairs there are, halving never leaves fewer anchors than this.
 constexpr std::size_t least_anchors = 64;
 
-// A pair of leaders: one of an anchor, by its number, and any other, by its row.
+// A pair of leaders. `anchor` is the number of an anchor's leader (evaluation::number), and `row` is the row number of
+// any leader.
 struct candidate {
     std::uint32_t anchor;
     std::uint32_t row;
@@ -41,27 +42,27 @@ struct evaluation {
     std::uint32_t* members; // how many rows each leader represents
 
     std::span<const std::uint32_t> anchors; // the anchors in use
-    std::uint32_t count;                    // how many leaders the anchors have; they are numbered as they appear
-    std::uint32_t* leaders;                 // the row of each of these leaders
-    std::uint32_t* first_anchor;            // the first anchor that each of these leaders represents
+    std::uint32_t count;                    // how many different leaders the anchors have, numbered as they appear
+    std::uint32_t* leaders;                 // the row number of each of these leaders
+    std::uint32_t* first_anchor;            // for each of these leaders, the index of its first anchor
     std::uint32_t* anchors_of;              // how many anchors each of these leaders represents
     std::uint32_t* slots;                   // the signature of each of these leaders
-    std::uint32_t* number;                  // for each row, its number among these leaders, or no_row
+    std::uint32_t* number;                  // for each row, its number if it is one of these leaders, or no_row
 
     // The table of a band: the anchors' leaders, chained if they hash to the same place in `heads`.
     std::uint32_t* heads;
     std::size_t mask;
     std::uint32_t* next;
-    std::uint32_t* keys; // the band's key of each leader
+    std::uint32_t* keys; // the key of each of these leaders in this band
 
     growing<candidate> candidates;
     std::size_t candidate_count;
     growing<true_pair> pairs; // true pairs of different leaders
     std::size_t pair_count;
-    double* near;       // for each leader of anchors: how many true pairs one of its anchors has
-    double* found;      // for each leader of anchors: how many of these pairs a setting finds
-    double* seen_near;  // for each row, the number of anchors near it
-    double* seen_found; // for each row, the number of anchors near it that a setting finds
+    double* near;       // for each leader of anchors: how many true pairs each of its anchors has
+    double* found;      // for each leader of anchors: how many of these pairs the current setting finds
+    double* seen_near;  // for each leader: how many anchors are near each of its rows that is not an anchor
+    double* seen_found; // for each leader: how many of these anchors the current setting finds
     void* buffer;       // a buffer for slots
 };
 
@@ -128,7 +129,7 @@ void number_anchors(evaluation& self)
     self.keys = allocate<std::uint32_t>(owner, self.count);
 }
 
-// Calls visit(anchor, row) for pairs of leaders that share this band and no earlier one.
+// Calls visit(anchor, row) for each pair of leaders (see `candidate`) whose first shared band is this one.
 template <typename Visit>
 void each_meeting(evaluation& self, band_choice shape, int band, Visit&& visit)
 {
@@ -151,7 +152,7 @@ void each_meeting(evaluation& self, band_choice shape, int band, Visit&& visit)
         const auto key = static_cast<std::uint32_t>(hash >> 32);
         for (std::uint32_t anchor = self.heads[hash & self.mask]; anchor != no_row; anchor = self.next[anchor]) {
             pause(*self.rows->owner);
-            // If both rows are leaders of anchors, the pair counts only for the one with the lower number.
+            // If `row` is an anchor's leader, too, the pair is visited only for the leader with the lower number.
             if (self.keys[anchor] == key && anchor < self.count && anchor < self.number[row] &&
                 in_one_scope(rows, self.leaders[anchor], row) &&
                 first_shared(slots_of_anchor(self, anchor), slots, shape) == band)
@@ -183,7 +184,8 @@ void add_candidate(evaluation& self, std::uint32_t anchor, std::uint32_t row)
         halve_anchors(self);
 }
 
-// Makes candidates of all pairs. Used for thresholds at which only very short bands, or none, would find them.
+// Makes candidates of all pairs whose signatures agree enough in their first slots. Used if the threshold is so low
+// that only very short bands, or none, would reach the recall.
 void add_all_candidates(evaluation& self)
 {
     for (std::uint32_t row = 0; row < self.rows->count; row++) {
@@ -239,7 +241,7 @@ std::uint64_t anchors_in(const evaluation& self, std::uint32_t leader)
     return number < self.count ? self.anchors_of[number] : 0;
 }
 
-// How many pairs of a row of leader `a` and a row of leader `b` contain an anchor.
+// The number of pairs that contain an anchor, where one row has leader `a` and the other has leader `b`.
 std::uint64_t pairs_between(const evaluation& self, std::uint32_t a, std::uint32_t b)
 {
     const std::uint64_t in_a = anchors_in(self, a);
@@ -258,7 +260,7 @@ std::uint64_t pairs_within(const evaluation& self)
     return pairs;
 }
 
-// Sets the counts of pairs by anchor and by row to the pairs of equal rows.
+// Starts the counts of pairs, by anchor and by row, with the pairs of equal rows.
 void start_counts(const evaluation& self, double* of_anchors, double* of_rows)
 {
     std::fill_n(of_rows, self.rows->count, 0);
@@ -305,9 +307,10 @@ void try_setting(evaluation& self, setting& tried, std::uint64_t done, std::uint
     }
 }
 
-// Sums the square of (found - recall * near) over the rows that are not anchors, where `found` and `near` would count
-// all pairs of a row. Only a row's pairs with anchors are known. The sum is estimated from these without bias, because
-// every row is an anchor with the same probability `drawn`.
+// Estimates the sum of (found - recall * near)^2 over the rows that are not anchors. In this sum, `near` stands for the
+// number of all true pairs of a row, and `found` for the number of these pairs that the setting finds. But only the
+// pairs with anchors are known. The estimate made from them is unbiased, because every row is an anchor with the same
+// probability, `drawn`.
 double differences_of_rest(const evaluation& self, double recall, double drawn)
 {
     const double missed = recall * recall;
@@ -326,11 +329,11 @@ double differences_of_rest(const evaluation& self, double recall, double drawn)
     return squares / (drawn * drawn);
 }
 
-// A confidence interval for the recall of a setting. The pairs of one anchor are not independent: depending on how much
-// anchors differ, they count as more or as fewer independent pairs. A row all of whose pairs are missed is seldom an
-// anchor; usually it shows only in the counts of the anchors near it. So the variance is estimated a second time, from
-// all rows, and the larger estimate is used. If all pairs are found, nothing tells how much anchors differ. Then the
-// pairs of an anchor count as one pair.
+// A confidence interval for the recall of a setting. The pairs of one anchor are not independent: the more the anchors
+// differ, the less information their pairs contain. A row whose pairs are all missed is seldom an anchor. Usually, such
+// a row affects only the counts of the anchors near it. So the variance is estimated a second time, from all rows, and
+// the larger estimate is used. If the anchors do not differ at all (for example, because all pairs are found), the
+// variance cannot be estimated. Then all pairs of an anchor count as one pair.
 interval recall_between(const evaluation& self, double recall)
 {
     assert(recall >= 0 && recall <= 1);

@@ -1,8 +1,8 @@
-// Estimates how well bands and rows would do on a user's own texts. Some rows, drawn at random, are anchors, and the
-// rows near an anchor are searched for among all rows: these are the true pairs. The share of the true pairs that a
-// setting would have found estimates the setting's recall among all rows, because every pair has the same chance to
-// contain an anchor. Anchors use rows better than a sample does: a sample of one row in 100 has one of 10,000 true
-// pairs, but if the same rows are anchors, one true pair in 50 contains an anchor.
+// Estimates how well settings (numbers of bands and of rows per band) would work on a user's own texts. Some rows,
+// drawn at random, are anchors. A true pair is an anchor and any row near it; all true pairs are searched for. The
+// share of these true pairs that a setting finds estimates the setting's recall among all rows, because every pair has
+// the same chance of containing an anchor. Anchors are better than a plain sample of rows: a sample of one row in 100
+// contains one in 10,000 of all true pairs, but if the same rows are anchors, one true pair in 50 contains an anchor.
 //
 // The error of the share is estimated from how much the share varies between anchors, because pairs with the same
 // anchor are not independent. This is how cluster samples are treated (Cochran 1977: Sampling Techniques, section 2.11
@@ -15,7 +15,7 @@
 
 namespace minhash::bulk {
 
-// Bands and rows, and how well they did among the pairs with an anchor.
+// Bands and rows, and their results for the pairs that contain an anchor.
 struct setting {
     band_choice shape;
     std::uint64_t candidates; // pairs that share a band
@@ -29,14 +29,15 @@ struct evaluation_result {
     std::uint64_t true_pairs; // pairs with an anchor whose similarity reaches the threshold
 };
 
-// If there may be more true pairs than this, the number of anchors is halved until there cannot be.
+// If more pairs than this have to be verified, half of the anchors are dropped, as often as necessary, but a minimum
+// number of anchors is kept. (Pairs of equal rows are not verified.)
 constexpr std::size_t most_true_pairs = std::size_t{4} << 20;
 
-// The least recall of the task: the true pairs must lack hardly any.
+// The minimum recall of the task. At this recall, hardly any true pairs are missed.
 constexpr double truth_recall = 1 - 1e-6;
 
-// Compares anchors with all rows, and fills in the settings' results. Anchors are distinct rows, in any order; the task
-// is exact.
+// Compares anchors with all rows, and fills in the settings' results. Anchors must be distinct rows in random order,
+// because the last ones may be dropped. The task must be exact.
 evaluation_result evaluate(row_set& rows,
                            std::span<const std::uint32_t> anchors,
                            std::span<setting> settings,

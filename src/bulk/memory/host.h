@@ -1,9 +1,10 @@
 // What the engine asks of its host: memory, files, and a chance to stop. The glue (src/pg) implements a host with
 // PostgreSQL, and tests implement their own.
 //
-// A call to the host may not return: pause() may leave by longjmp() when a user cancels, and so may every other call
-// when memory or disk is short. So nothing in src/bulk has a destructor, and after such an exit the host frees all
-// memory and files that it gave. The engine itself frees only what it must free early to bound the memory of a call.
+// It is possible that a call to the host never returns: pause() leaves by longjmp() if a user cancels, and so does any
+// other call if it runs out of memory or disk space. So nothing in src/bulk has a destructor, and after such an exit
+// the host frees all memory and files that it has provided. The engine itself frees memory only where that is needed to
+// limit the memory use of a call.
 //
 // The engine calls the host once per chunk, not once per value, so that calls through pointers cost hardly any time.
 #pragma once
@@ -58,11 +59,11 @@ struct host {
     // until the next call of read_again().
     std::span<const std::uint8_t> (*read_again)(host& self, std::uint64_t place);
 
-    // Whether the documents that can be read again are larger than memory. If so, each document should be read only
-    // once, and all in the order of their places.
+    // Whether the documents that can be read again are together larger than memory. If so, they should be read only
+    // once, in the order of their places.
     bool far;
-    // Says which places will be read again next, in this order, so that the host can fetch them ahead. The array
-    // `places` must stay as it is until all of them have been read, or the next call of expect_reads().
+    // Announces the places that will be read next, in this order, so that the host can prefetch them. The array
+    // `places` must stay unchanged until all places have been read, or until the next call of expect_reads().
     void (*expect_reads)(host& self, std::span<const std::uint64_t> places);
 
     // Reports that there are more different shingles than can be counted. Does not return.
@@ -71,15 +72,15 @@ struct host {
     // Workers: other processes, each with a host of its own, that do parts of steps (bulk/rows/steps.h). There are at
     // most `most_workers` of them, perhaps none.
     int most_workers;
-    std::uint64_t least_work; // the least work for workers: bytes of texts, and an eighth of the bytes of signatures
-    bool sharing;             // workers are possible, because they can access shared memory and files
+    std::uint64_t least_work; // workers need this much work: bytes of texts, plus an eighth of the bytes of signatures
+    bool sharing;             // workers are possible, because shared memory and shared files are in use
     // Sets `sharing` if workers are possible.
     void (*start_sharing)(host& self);
-    // Resets `sharing` if less than `bytes` of shared memory are available. Used for data that cannot go to a file.
+    // Resets `sharing` if there is too little shared memory for `bytes` bytes of data that cannot go to a file.
     void (*keep_sharing)(host& self, std::size_t bytes);
-    // Allocates memory that outlives phases. While `sharing`, workers can access it; otherwise it is private memory,
-    // with a number from private_number(). If no memory is left, the result is 0, unless the memory is `needed`; then
-    // the call does not return.
+    // Allocates memory that outlives phases. While `sharing`, workers can access this memory; otherwise it is private,
+    // and its number comes from private_number(). If there is too little shared memory, the call returns 0 or, if the
+    // memory is `needed`, does not return.
     shared_number (*allocate_shared)(host& self, std::size_t bytes, bool needed);
     void* (*find_shared)(host& self, shared_number number);
     void (*release_shared)(host& self, shared_number number);
@@ -107,7 +108,7 @@ inline void report(host& asked, const char* phase, std::uint64_t done, std::uint
     }
 }
 
-// Memory for `count` values, which may be none.
+// Allocates memory for `count` values; `count` can be 0.
 template <typename Value>
 Value* allocate(host& asked, std::size_t count = 1)
 {
@@ -158,14 +159,14 @@ void clear(host& asked, Value* values, std::size_t count)
     }
 }
 
-// An array that grows. All zeros are an empty array.
+// An array that grows. A zeroed struct is an empty array.
 template <typename Value>
 struct growing {
     Value* values;
     std::size_t room;
 };
 
-// Makes room for at least `wanted` values. The first `kept` values stay.
+// Makes room for at least `wanted` values. The first `kept` values are preserved.
 template <typename Value>
 void grow(host& asked, growing<Value>& array, std::size_t kept, std::size_t wanted)
 {

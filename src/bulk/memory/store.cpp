@@ -1,5 +1,5 @@
-// A store's first `filed` bytes are in a file, and the others in chunks in memory. Only the newest chunk is written to.
-// When the budget is used up, the store with the most full chunks writes its oldest chunk to its file.
+// A store's first `filed` bytes are in a file, and the others in chunks in memory. Bytes are appended only to the
+// newest chunk; the other chunks are full and can be moved to the file.
 #include "bulk/memory/store.h"
 
 #include <bit>
@@ -9,7 +9,8 @@ namespace minhash::bulk {
 namespace {
 
 // Allocates a chunk for a store. The chunk counts as used, even beyond the budget. If there is no shared memory for a
-// shared store, the result depends on `needed`: private memory, which will be written to the file later, or no chunk.
+// shared store, the result is no chunk or, if a chunk is `needed`, a chunk in private memory, which will be written to
+// the file later.
 store_chunk take_chunk(const byte_store& store, bool needed)
 {
     host& owner = *store.budget->owner;
@@ -50,8 +51,9 @@ void flush_chunk(byte_store& store)
     store.budget->filed += store.chunk_bytes;
 }
 
-// Moves one chunk to a file: of the stores that are read least often, the largest gives a chunk. Stores that are read
-// more often than `most_read` keep their chunks. Returns false if no store has a chunk to give.
+// Moves one full chunk to its store's file. The store is the one with the lowest `how` and, among such stores, the one
+// with the most bytes in full chunks. Stores with a `how` above `most_read` keep their chunks. Returns false if there
+// is no chunk to move.
 bool make_room(memory_budget& budget, reading most_read = reading::often)
 {
     byte_store* largest = nullptr;
@@ -71,7 +73,7 @@ bool make_room(memory_budget& budget, reading most_read = reading::often)
     return true;
 }
 
-// Frees a store's own bookkeeping, but not its chunks and file.
+// Frees a store's own bookkeeping, but neither its chunks nor its file.
 void forget_store(byte_store* store)
 {
     memory_budget& budget = *store->budget;

@@ -1,13 +1,13 @@
-// Bytes that are appended, and then read at random. They are in memory while there is room; then they go to a temporary
-// file. Several stores share a budget. When the budget is used up, the store with the most bytes in memory writes its
-// oldest chunk to its file. Stores that are read in order are written first, because random reads of a file take
-// longer.
+// A store holds bytes that are appended, and later read in any order. Bytes are in memory while there is room, and
+// otherwise in a temporary file. Several stores share a budget. When the budget is used up, one store writes its oldest
+// chunk to its file. Stores that will be read in order are chosen first, because random reads of a file take longer.
+// Among stores that are read in the same way, the one with the most bytes in memory is chosen.
 //
-// When everything has been appended to a shared store, it can be left to other processes; each of them opens a view of
-// it.
+// A shared store that is complete can be left to other processes. Each of these processes opens its own view of the
+// store.
 //
 // (PostgreSQL's BufFile would copy each chunk once more, and each random read would read whole blocks. Sorting all
-// entries by PostgreSQL's tuplesort took longer: test/bench/RESULTS.md.)
+// entries with PostgreSQL's tuplesort took longer: test/bench/RESULTS.md.)
 #pragma once
 
 #include "bulk/memory/host.h"
@@ -62,46 +62,46 @@ struct byte_store {
     std::uint64_t filed; // how many bytes are in the file, a multiple of chunk_bytes; the others are in chunks
     growing<store_chunk> chunks;
     std::size_t chunk_count;
-    // The next byte is written at `at`; `end` is the end of the chunk there.
+    // The next byte is appended at `at`; `end` is the end of that chunk.
     char* at;
     char* end;
     int file;         // 0: none
     reading how;      // how the store will be read; stores with lower values go to files first
     bool shared;      // other processes, if there are any, will read the store
     bool view;        // this is a view of a store that was left to a note
-    void* buffer;     // holds a piece read from the file; null: none has been read yet
+    void* buffer;     // for a piece that fetch_piece() reads from the file; null: none read yet
     byte_store* next; // the next store in the budget's list
 };
 
-// The size of chunks, at most `wanted`, for which one chunk of each of `stores` stores fits into the budget: that chunk
-// always stays in memory.
+// The chunk size to use for `stores` stores, no more than `wanted`. It is chosen so that one chunk for each store,
+// which always stays in memory, fits into a quarter of the budget.
 std::size_t chunk_for(const memory_budget& budget, std::size_t stores, std::size_t wanted);
 
-// A store with chunks of `chunk_bytes`, a power of two.
+// Opens a store with chunks of `chunk_bytes` bytes, a power of two.
 byte_store* open_store(memory_budget& budget, std::size_t chunk_bytes, reading how = reading::at_random);
 
 // Opens a store that other processes will read.
 byte_store* open_shared_store(memory_budget& budget, std::size_t chunk_bytes, reading how = reading::at_random);
 
-// Call this once the host is `sharing`. It moves shared stores to memory or files that workers can access, until shared
-// memory runs out.
+// Call this when host.sharing has been set. It moves shared stores to memory and files that workers can access. If
+// shared memory runs out, the remaining chunks stay in private memory.
 void share_stores(memory_budget& budget);
 
-// Makes a store `size` bytes long: in memory while the budget has at most `most` bytes in use, otherwise in the file.
-// The new bytes must be written by write_at(), perhaps by other processes.
+// Extends a store to `size` bytes. It gets chunks in memory while no more than `most` bytes of the budget are in use;
+// its other bytes are in the file. The new bytes must then be written by write_at(), perhaps by other processes.
 void extend_store(byte_store& store, std::uint64_t size, std::size_t most);
 void write_at(byte_store& store, std::uint64_t offset, const void* bytes, std::size_t count);
 
-// Closes a shared store, but leaves its bytes to the note; they still count in the budget. Chunks that are in private
-// memory, because shared memory was scarce, go to the file.
+// Closes a shared store but keeps its bytes, which the note then describes. The bytes still count in the budget. While
+// the host is `sharing`, chunks that are in private memory, because shared memory was scarce, go to the file.
 void leave_store(byte_store* store, store_note& note);
 
-// Opens a view of a store that was left to a note. If the note is empty, because its process took no part in a step,
-// the view is an empty store. Several processes can have a view of one store.
+// Opens a view of the store that a note describes. If the note is empty, because its process took no part in a step,
+// the view is an empty store. Several processes can have views of one store.
 byte_store* open_view(memory_budget& budget, const store_note& note);
 void close_view(byte_store* view);
 
-// Frees the bytes that a note refers to. The note and its views must not be used again.
+// Frees the bytes that a note refers to. After this, no view of the note may be opened or read.
 void free_noted(host& owner, const store_note& note);
 
 // How large the budget would have to be for everything to stay in memory.
@@ -120,7 +120,7 @@ inline void append(byte_store& store, const void* bytes, std::size_t count)
     store.size += count;
 }
 
-// Whether fetch() needs no buffer for these bytes.
+// Whether fetch() can return these bytes without copying them.
 inline bool in_place(const byte_store& store, std::uint64_t offset, std::size_t count)
 {
     const std::size_t inside = offset & (store.chunk_bytes - 1);
@@ -136,8 +136,8 @@ inline const char* in_memory(const byte_store& store, std::uint64_t offset)
 
 const void* fetch_slowly(byte_store& store, std::uint64_t offset, std::size_t count, void* buffer);
 
-// Returns `count` bytes from an offset, all of which must be inside the store. If they are in one chunk, the result
-// points into the chunk; otherwise they are copied into the buffer.
+// Returns the `count` bytes from an offset on; they must all be inside the store. If they are in one chunk in memory,
+// the result points into the chunk; otherwise the bytes are copied into the buffer.
 inline const void* fetch(byte_store& store, std::uint64_t offset, std::size_t count, void* buffer)
 {
     assert(offset + count <= store.size);
@@ -146,7 +146,7 @@ inline const void* fetch(byte_store& store, std::uint64_t offset, std::size_t co
     return in_memory(store, offset);
 }
 
-// Reads a value by its number, from a store that holds only such values.
+// Reads the value with this number from a store that holds only values of this type.
 template <typename Value>
 Value fetch_value(byte_store& store, std::uint64_t number)
 {
@@ -154,10 +154,11 @@ Value fetch_value(byte_store& store, std::uint64_t number)
     return *static_cast<const Value*>(fetch(store, number * sizeof(Value), sizeof(Value), &copy));
 }
 
-// The contiguous bytes that start at an offset. They stay valid until the next call of fetch_piece() for this store.
+// The bytes from an offset to the end of its chunk, or to the end of the store. They are valid until the next call of
+// fetch_piece() for this store.
 std::span<const char> fetch_piece(byte_store& store, std::uint64_t offset);
 
-// Calls take(std::span<const Value>) for the values between two offsets, in their order and piece by piece.
+// Calls take(std::span<const Value>) for the values between two offsets, in order and piece by piece.
 template <typename Value, typename Take>
 void each_piece(byte_store& store, std::uint64_t begin, std::uint64_t end, Take&& take)
 {

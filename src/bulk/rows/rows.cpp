@@ -1,6 +1,6 @@
-// Only 32 bits of a band's key are kept. Rows whose kept halves are equal by chance are false candidates, which
-// verification drops. Each band has its own store, because bands are read one after the other. One more store has a key
-// of the whole signature, by which equal rows are found.
+// Only the upper 32 bits of a band's key are kept. If these bits are equal by chance, the rows are false candidates,
+// which verification drops. Each band has its own store of keys, because bands are read one after the other. One more
+// store has the keys of whole signatures, which are used to find equal rows.
 #include "bulk/rows/steps.h"
 
 #include "core/bands.h"
@@ -17,13 +17,14 @@ namespace {
 constexpr std::size_t small_chunk = 64 * 1024;
 constexpr std::size_t large_chunk = 32 * 1024 * 1024;
 constexpr std::size_t large_shared_chunk = 2 * 1024 * 1024; // not larger, because shared memory may be scarce
-constexpr std::size_t large_stores = 4;                     // slots, documents, and two of the host's
+constexpr std::size_t large_stores = 4;                     // signatures, documents, and two stores of the host
 
-// Bytes of memory per row that later steps need: two links to twins, a root, and two entries.
+// How many bytes of memory later steps need for each row: its leader, its next twin, its root, and two bucket entries.
 constexpr std::size_t fixed_bytes = 28;
 
-// This bit marks an offset in one of the engine's own stores; without it, a number is a place that the host reads. The
-// bits from store_shift on say which store: 0 is rows.documents, n + 1 is rows.brought[n].
+// If this bit of a value in rows.document_at is set, the value is an offset in one of the engine's stores; otherwise it
+// is a place that the host can read. The bits from store_shift up to this bit are the number of the store: 0 is
+// rows.documents, n + 1 is rows.brought[n].
 constexpr std::uint64_t kept_here = std::uint64_t{1} << 63;
 constexpr int store_shift = 48;
 
@@ -53,7 +54,7 @@ Word next_word(const std::uint8_t*& at)
     return word;
 }
 
-// Odd factors: one for each word of a band, then one for each band.
+// Odd factors. The first max_num_hashes of them are for the words of a band, the others for the bands.
 constexpr auto factors = [] {
     std::array<std::uint64_t, std::size_t{2}* max_num_hashes> made = {};
     for (std::size_t i = 0; i < made.size(); i++)
@@ -61,7 +62,8 @@ constexpr auto factors = [] {
     return made;
 }();
 
-// The sum of words, each multiplied by its factor. Words have 64 bits as long as enough bytes are left.
+// The sum of words, each multiplied by its factor. A word has 64 bits while at least eight bytes are left, then 32
+// bits, then 8 bits.
 std::uint64_t hash_slots(const std::uint8_t* at, const std::uint8_t* end)
 {
     const std::uint64_t* factor = factors.data();
@@ -75,10 +77,11 @@ std::uint64_t hash_slots(const std::uint8_t* at, const std::uint8_t* end)
     return sum;
 }
 
-// A key is the upper half of a sum of products. Two bands that differ in one word have the same key with a probability
-// of at most two in 2^32 (Dietzfelbinger et al. 1997: A reliable randomized algorithm for the closest-pair problem,
-// 2.1). Band tables and indexes use other keys (core/bands.h), which must never change, and which take several times as
-// long to compute. Each key is XORed with `mask`.
+// Makes the keys of a row's bands, and the key of its whole signature. They are written `stride` elements apart. A key
+// is the upper half of a sum of products, XORed with `mask`. Two bands that differ in one word have the same key with a
+// probability of at most 2 / 2^32 (Dietzfelbinger et al. 1997: A reliable randomized algorithm for the closest-pair
+// problem, 2.1). Band tables and indexes use other keys (core/bands.h), which must never change, and which take several
+// times as long to compute.
 void make_keys(const signature& value, band_choice shape, std::uint32_t mask, std::uint32_t* keys, std::size_t stride)
 {
     const std::span<const std::uint8_t> slots = value.stored_slots();
@@ -111,7 +114,7 @@ void count_row(row_set& rows)
     rows.count++;
 }
 
-// Notes where the next row's document can be read again or, if it cannot, keeps the document.
+// Notes the place where the next row's document can be read again. Without such a place, keeps the document.
 void append_document(row_set& rows, text_bytes bytes, std::size_t bytes_of_all, std::uint64_t place)
 {
     assert(!(place & kept_here) && (place != 0 || bytes.size() == bytes_of_all));
@@ -146,8 +149,8 @@ std::uint32_t rows_at_once(const shared_rows& shared)
     return std::clamp(shared.count / (units_of_each * shared.processes), least, most);
 }
 
-// Adds to the work that is known so far. Once there is enough of it for workers, and if workers are possible, the
-// stores are shared.
+// Adds to rows.work. Once there is enough work for workers, makes the stores accessible to workers, if workers are
+// possible.
 void count_work(row_set& rows, std::size_t bytes)
 {
     host& owner = *rows.owner;
@@ -168,7 +171,7 @@ void count_work(row_set& rows, std::size_t bytes)
 void set_task(row_set& rows, const task& task)
 {
     constexpr std::uint8_t enough = 8;
-    // Bits per slot. Near rows at a high threshold have few unequal slots, so few can agree by chance.
+    // Bits per slot. At a high threshold, near rows have few unequal slots, so few slots can be equal by chance.
     const std::uint8_t few = task.threshold >= 0.7 ? 2 : 4;
     rows.task = task;
     rows.kept = task.scheme;
@@ -242,7 +245,7 @@ agreement_counts sample_rows(row_set& rows, sampled_counts& counts, double& mean
     std::uint32_t* end = chosen + std::min(rows.count, most_sampled);
     for (std::uint32_t i = 0; i < end - chosen; i++)
         chosen[i] = rows.count <= most_sampled ? i : static_cast<std::uint32_t>(fmix64(i + 1) % rows.count);
-    std::sort(chosen, end); // so that rows are read in their order
+    std::sort(chosen, end); // so that rows are read in order
     end = std::unique(chosen, end);
     const std::size_t size = slot_bytes(scheme.bits, scheme.num_hashes);
     const auto count = static_cast<std::size_t>(end - chosen);
@@ -267,7 +270,8 @@ agreement_counts sample_rows(row_set& rows, sampled_counts& counts, double& mean
 
 void open_signatures(row_set& rows)
 {
-    // How much of the budget may be in use when not all signatures fit.
+    // Signatures and keys are put in memory while no more than this much of the budget is in use, and otherwise in
+    // files.
     const std::size_t most = rows.budget->limit - rows.budget->limit / 4;
     const std::size_t count = key_count(rows.task.shape);
     memory_budget& budget = *rows.budget;

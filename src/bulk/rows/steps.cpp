@@ -7,10 +7,10 @@ namespace minhash::bulk {
 
 namespace {
 
-// How many shared bytes each row needs: its leader, a link to a twin, a root or first row of the other query, its
-// scope.
+// How many bytes of shared memory each row needs: for its leader, its next twin, its root or its first row of the
+// second query, and its scope.
 constexpr std::size_t shared_row_bytes = 16;
-constexpr std::size_t shared_set_bytes = 24;           // how many more containment.cpp needs
+constexpr std::size_t shared_set_bytes = 24;           // additional bytes for each row in containment.cpp
 constexpr std::size_t shared_member_bytes = 64 * 1024; // for the notes of each process
 
 // Gives up on workers if shared memory has no room for the data that must be there.
@@ -23,7 +23,7 @@ void check_shared_memory(row_set& rows)
                                static_cast<std::size_t>(owner.most_workers) * shared_member_bytes);
 }
 
-// Calls take(store, note) for each store of rows that all processes read.
+// Calls take(store, note) for each store in `rows` that all processes read.
 template <typename Take>
 void each_store(row_set& rows, Take&& take)
 {
@@ -38,7 +38,7 @@ void each_store(row_set& rows, Take&& take)
         take(rows.keys[i], notes[i]);
 }
 
-// Frees the texts, which are not needed any more once they are signed.
+// Frees the texts, which are not needed after signing.
 void drop_documents(const row_set& rows)
 {
     shared_rows& shared = *rows.shared;
@@ -91,7 +91,7 @@ void open_views(row_set& rows)
     rows.rights = find_shared<std::uint32_t>(rows, shared.rights);
 }
 
-// The candidates of all processes.
+// The sum of the candidate counts of all processes.
 candidate_counts count_candidates(const row_set& rows)
 {
     candidate_counts all = {};
@@ -110,7 +110,7 @@ double cost_of_pairs(const row_set& rows, const candidate_counts& counts)
     return rows.shared->for_clusters ? 0 : counts.likely * emitting_cost;
 }
 
-// The expected cost of a step and of those after it.
+// The expected cost of a step and of the steps after it.
 std::optional<expected_cost> cost_of(const row_set& rows, step what)
 {
     const std::optional<bands_plan>& plan = rows.task.plan;
@@ -188,7 +188,7 @@ void expect_candidates(row_set& rows, const candidate_counts& counts, std::uint6
     const double share = static_cast<double>(done) / static_cast<double>(units);
     cost->after =
         (verifying_cost(*rows.task.plan, counts) / rows.shared->processes + cost_of_pairs(rows, counts)) / share;
-    // Buckets of bands differ much, so few bands do not say enough.
+    // Buckets differ greatly from band to band, so a few bands are not a reliable sample.
     cost->counted = 2 * done * rows.shared->processes >= units;
 }
 

@@ -1,11 +1,11 @@
-// What all processes of a call (its own process and its workers) do together, step by step. A step has a number of
-// units of work (blocks of rows, bands, ranges of rows), and each process takes the next unit until all are done. No
-// process owns a row, and the result of a unit is found by the unit's number, so results do not depend on which process
-// did what.
+// What all processes of a call (the calling process and its workers) do together, step by step. The work of a step is
+// divided into numbered units (blocks of rows, slices of bands, ranges of rows), and each process takes the next unit
+// until none is left. No process owns a row, and the results of a unit are found by the unit's number. So results do
+// not depend on which process did which unit.
 //
-// Processes share what is in `shared_rows`, and the memory whose numbers are there. In a step, each process appends to
-// its own stores, and leaves them to all processes when the step ends. Everything else that a process makes is freed
-// with the step.
+// Processes share a `shared_rows`, and the shared memory whose numbers are in it. In a step, each process appends to
+// stores of its own, and leaves these stores to all processes at the end of the step. Everything else that a process
+// allocates in a step is freed when the step ends.
 #pragma once
 
 #include "bulk/rows/rows.h"
@@ -30,14 +30,14 @@ enum class step : std::uint32_t {
 };
 
 struct shared_rows {
-    shared_number number; // the shared memory with this struct
+    shared_number number; // the number of the memory that holds this struct
     bulk::task task;
     std::uint32_t count;
     std::uint32_t first_count;
     bool texts;
     std::uint32_t processes; // how many processes take part in steps
-    bool helped;             // workers are waiting for the next step
-    std::size_t memory;      // how much memory all processes may use
+    bool helped;             // workers take part in steps; reset by end_steps()
+    std::size_t memory;      // how many bytes of memory all processes together may use
 
     bulk::step step;         // the current step
     std::uint64_t next_unit; // the next unit of the current step; atomic
@@ -50,7 +50,7 @@ struct shared_rows {
     store_note documents;
     store_note document_at;
     store_note document_sizes;
-    shared_number keys; // notes for each band, and for the whole signature
+    shared_number keys; // notes of the keys of each band, and of the keys of whole signatures
     shared_number scopes;
 
     // far_documents.cpp
@@ -71,7 +71,7 @@ struct shared_rows {
     std::uint32_t range_count;
     shared_number candidates;        // notes of each member's stores
     shared_number counts;            // each member's candidate_counts
-    shared_number large_bucket_list; // notes of each member's large_bucket
+    shared_number large_bucket_list; // notes of each member's list of large_bucket
     shared_number large_bucket_rows; // notes of the rows of these buckets
 
     // found_pairs.h
@@ -108,17 +108,19 @@ part look_up_units; // containment/look_up.cpp
 // Does this process's part of the current step (bulk/parts.cpp).
 void do_part(row_set& rows);
 
-// Does a step, with all processes. Only process 0 calls it.
+// Does a step with all processes. Call this only in process 0.
 void do_step(row_set& rows, step what);
 
-// Tells the host what verifying will cost. `counts` are the candidates that this process found in `done` units; all
-// processes have `units` units. It counts as known once about half of them are done.
+// Tells the host the expected cost of verifying. `counts` are the candidates that this process has found in its `done`
+// units; all processes together have `units` units. The cost counts as known (expected_cost::counted) once about half
+// of the units are done.
 void expect_candidates(row_set& rows, const candidate_counts& counts, std::uint64_t done, std::uint64_t units);
 
-// Called in process `member`. Does its part of the current step, in a phase of its own host and with its own row_set.
+// Does the part of process `member` in the current step. Called in that process, with its own host. `rows` is the
+// number of the shared_rows, from which a row_set is made for the step.
 void help(host& owner, shared_number rows, std::uint32_t member);
 
-// Call this when there will be no more steps. The rows stay.
+// Call this when there will be no more steps. Ends the workers, but keeps the rows.
 void end_steps(row_set& rows);
 
 // The next unit of the current step, counted from 0.
@@ -127,8 +129,8 @@ inline std::uint64_t next_unit(const row_set& rows)
     return std::atomic_ref(rows.shared->next_unit).fetch_add(1, std::memory_order_relaxed);
 }
 
-// Calls work(first, end) for ranges of the numbers below `count`: for those ranges that this process gets. A unit is a
-// range of `at_once` numbers.
+// Divides the numbers below `count` into units of `at_once` numbers, and calls work(first, end) for each unit that this
+// process takes.
 template <typename Work>
 void each_unit(const row_set& rows, const char* phase, std::uint64_t count, std::uint32_t at_once, Work&& work)
 {
@@ -139,7 +141,7 @@ void each_unit(const row_set& rows, const char* phase, std::uint64_t count, std:
     }
 }
 
-// The shared memory that a number stands for.
+// The shared memory that has this number.
 template <typename Value>
 Value* find_shared(const row_set& rows, shared_number number)
 {
@@ -149,10 +151,10 @@ Value* find_shared(const row_set& rows, shared_number number)
 // Call this before a step in which each process leaves a store to the others.
 void expect_stores(const row_set& rows, shared_number& notes);
 
-// Leaves a store, to which this process has appended in the step, to the other processes.
+// Leaves a store that this process has filled in the current step to all processes.
 void leave_store(const row_set& rows, byte_store* store, shared_number notes);
 
-// Opens views of the stores that each process has left.
+// Opens views of the stores that processes have left, one for each process.
 byte_store** open_left(const row_set& rows, shared_number notes);
 
 } // namespace minhash::bulk

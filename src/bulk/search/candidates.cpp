@@ -1,5 +1,5 @@
-// Equal rows are found as rows with equal band keys are (bulk/buckets/buckets.h), but by the key of the whole
-// signature. Then they are compared.
+// Equal rows are found in the same way as rows with equal band keys (bulk/buckets/buckets.h), but by the key of the
+// whole signature. Then the rows with equal keys are compared.
 #include "bulk/search/candidates.h"
 
 #include <bit>
@@ -9,8 +9,8 @@ namespace minhash::bulk {
 
 namespace {
 
-// Calls take(key, row) for the rows of a slice of a band that are their own leaders, or if `leader` is null, for all
-// rows of the slice. The upper bits of the keys are equal in the whole slice, so they are shifted out.
+// Calls take(key, row) for each row of a slice that is its own leader or, if walk.leader is null, for each row of the
+// slice. The upper bits that all keys of the slice have in common are shifted out of `key`.
 template <typename Take>
 void each_key(bucket_walk& walk, std::size_t band, std::uint32_t slice, Take&& take)
 {
@@ -27,7 +27,7 @@ void each_key(bucket_walk& walk, std::size_t band, std::uint32_t slice, Take&& t
     });
 }
 
-// How many bits of the key choose a slice of a band: enough for as many slices as keep all processes busy.
+// How many bits of a key choose its slice. There must be enough slices in all bands to keep all processes busy.
 int slice_bits_for(const row_set& rows, std::size_t bands)
 {
     constexpr std::size_t units_for_each = 4;
@@ -56,9 +56,10 @@ void scatter(bucket_walk& walk, std::size_t band, std::uint32_t slice)
     const std::size_t partitions = std::size_t{1} << bits;
     std::uint32_t* const starts = walk.starts;
     std::fill_n(starts, partitions + 2, 0);
-    // First, starts[i + 2] counts the entries of partition i. Sums then make starts[i + 1] the start of partition i.
-    // Placing entries moves that on to the partition's end, which is the start of partition i + 1. So finally,
-    // starts[i] is the start of partition i.
+    // First, starts[i + 2] counts the entries of partition i. After the counts are summed up, starts[i + 1] is the
+    // start of partition i. Placing an entry increments starts[i + 1]. When all entries are placed, starts[i + 1] is
+    // the end of partition i, which is the start of partition i + 1. So in the end, starts[i] is the start of partition
+    // i.
     each_key(walk, band, slice, [=](std::uint32_t key, std::uint32_t) { starts[partition_of(key, bits) + 2]++; });
     std::size_t largest = 0;
     for (std::size_t i = 2; i < partitions + 2; i++) {
@@ -74,7 +75,7 @@ void scatter(bucket_walk& walk, std::size_t band, std::uint32_t slice)
     each_key(walk, band, slice, [=](std::uint32_t key, std::uint32_t row) {
         entries[starts[partition_of(key, bits) + 1]++] = make_entry(key, row);
     });
-    assert(starts[partitions] == starts[partitions + 1]); // both calls of each_key() gave the same rows
+    assert(starts[partitions] == starts[partitions + 1]); // both calls of each_key() visited the same rows
 }
 
 void find_twins(row_set& rows)

@@ -1,5 +1,6 @@
-// Finds rows that share band keys, band by band. Before that it finds equal rows; of these, only one takes part in
-// banding. A unit of work is a slice of a band: the rows whose keys begin with certain bits.
+// Finds rows that share band keys, band by band. Equal rows are found first, and only one row of each set of equal rows
+// takes part in banding. A unit of work is a slice of a band: the rows whose keys in this band begin with the same
+// given bits.
 #pragma once
 
 #include "bulk/buckets/buckets.h"
@@ -11,7 +12,7 @@ namespace minhash::bulk {
 // Visits the buckets of one slice after another, using the same memory.
 struct bucket_walk {
     row_set* rows;
-    const std::uint32_t* leader; // only rows that are their own leaders are visited; null: all rows are
+    const std::uint32_t* leader; // only rows that are their own leaders are visited; if null, all rows
     int bits;                    // how many bits choose a row's partition
     growing<std::uint64_t> entries;
     std::uint32_t* starts;         // where each partition starts, and where the last one ends
@@ -24,8 +25,8 @@ void start_walk(bucket_walk& walk, row_set& rows, const std::uint32_t* leader);
 // Sorts the entries of a slice of a band into partitions.
 void scatter(bucket_walk& walk, std::size_t band, std::uint32_t slice);
 
-// Calls visit(std::span<const std::uint32_t>) for each bucket of a slice that has at least two rows and, if
-// there is a limit, at most max_bucket. Counts the larger buckets.
+// Calls visit(std::span<const std::uint32_t>) for each of a slice's buckets with at least two rows. Buckets of more
+// than max_bucket rows, if there is such a limit, are only counted.
 template <typename Visit>
 void walk_slice(bucket_walk& walk, std::size_t band, std::uint32_t slice, Visit&& visit)
 {
@@ -47,7 +48,7 @@ void walk_slice(bucket_walk& walk, std::size_t band, std::uint32_t slice, Visit&
     std::atomic_ref(rows.shared->large_buckets).fetch_add(left_out, std::memory_order_relaxed);
 }
 
-// How many slices all bands have.
+// The number of slices of all bands together.
 inline std::uint64_t unit_count(const row_set& rows)
 {
     return static_cast<std::uint64_t>(rows.task.shape.bands) << rows.shared->slice_bits;
@@ -70,12 +71,13 @@ bool walk_next(bucket_walk& walk, const char* phase, Visit&& visit)
 }
 
 // Call this before documents are compared. If the table with the documents is larger than memory, and each comparison
-// read a page, pages would be read many times, and each read would have to be waited for. So rows that will be compared
-// are marked first. Then their documents are read once, in the order of their places, and kept (far_documents.cpp).
+// read its documents, pages would be read many times, and each read would cause a wait. So rows that may be compared
+// are marked first. Then the documents of the marked rows are read once, in the order of their places, and kept
+// (far_documents.cpp).
 void bring_documents(row_set& rows);
 
-// Finds all twins: rows that equal an earlier row, their leader, which represents them in banding. If more than
-// max_bucket rows are equal, they do not become twins, because banding leaves out such large buckets.
+// Finds twins: rows that equal an earlier row, their leader, which represents them in banding. If more than max_bucket
+// rows are equal, they do not become twins, because banding leaves out such large buckets.
 void find_twins(row_set& rows);
 
 } // namespace minhash::bulk

@@ -1,10 +1,10 @@
-// Large buckets come first. Each row of a large bucket is compared with a few others of the bucket, which connects most
-// rows that are near, and the bucket is written down as groups of connected rows. Then each row is compared with its
-// candidates from all bands, as for pairs. But it skips those that are already connected with it, and in large buckets
-// whole groups of them at once. Because rows are processed in order, the first row of a component is compared with all
-// its candidates, and few other rows are. Finally the components are emitted; if that is requested, they are first
-// split around representatives. If a row was compared with its representative, their similarity is known; otherwise it
-// is computed now.
+// Large buckets are processed first. Each row of a large bucket is compared with a few other rows of the bucket, which
+// connects most near rows. The bucket is then stored as groups of connected rows. After that, each row is compared with
+// its candidates from all bands, as in a search for pairs. But candidates that are already connected with the row are
+// skipped, and in large buckets, whole groups of them at once. Because rows are processed in order, the first row of a
+// component is compared with most of its candidates, and later rows of the component skip most of theirs. Finally the
+// components are emitted; on request, they are first split around representatives. The similarity of a row to its
+// representative is computed at this point, unless it is already known from connecting the two rows.
 #include "bulk/components/components.h"
 #include "bulk/components/union_find.h"
 #include "bulk/search/clusters.h"
@@ -27,11 +27,11 @@ struct connector {
     verifier check;
     found_pairs found;
 
-    byte_store** groups;            // a store for each member
-    growing<std::uint32_t> bucket;  // a large bucket
-    growing<std::uint32_t> roots;   // the root of each of the bucket's rows
+    byte_store** groups;            // for each member, its store of groups
+    growing<std::uint32_t> bucket;  // the rows of the current large bucket
+    growing<std::uint32_t> roots;   // the root of each row of the bucket
     growing<std::uint32_t> grouped; // the bucket's groups, in the form in which they are written
-    std::uint32_t* places;          // where the next row of each root goes
+    std::uint32_t* places;          // for each root in the bucket, where its next row goes in `grouped`
 };
 
 bool are_connected(const connector& self, std::uint32_t a, std::uint32_t b)
@@ -39,8 +39,8 @@ bool are_connected(const connector& self, std::uint32_t a, std::uint32_t b)
     return find_root(self.parent, a) == find_root(self.parent, b);
 }
 
-// Where the groups of a large bucket are written. First come the rows that are not connected with any other row of the
-// bucket. Then comes, for each group, its size, with a mark, and its rows in ascending order.
+// Where the groups of a large bucket are written. The rows that are not connected with any other row of the bucket come
+// first. Then each group is written: first its size, with size_mark set, and then its rows in ascending order.
 struct bucket_groups {
     std::uint32_t member;
     std::uint32_t count; // how many numbers are written: rows and sizes together
@@ -57,7 +57,7 @@ std::uint32_t bucket_count(const row_set& rows, std::uint32_t member)
     return static_cast<std::uint32_t>(notes[member].size / sizeof(large_bucket));
 }
 
-// One more than the highest possible number of a large bucket. Some of the numbers below are unused (has_bucket()).
+// One more than the highest number that a large bucket can have. Some lower numbers are unused (has_bucket()).
 std::uint32_t bucket_units(const row_set& rows)
 {
     std::uint32_t most = 0;
@@ -71,7 +71,8 @@ bool has_bucket(const row_set& rows, std::uint32_t number)
     return number / rows.shared->processes < bucket_count(rows, number % rows.shared->processes);
 }
 
-// Compares the rows of the current bucket with the first few of them that are not connected.
+// Compares each row of the current bucket with the bucket's heads, and connects near rows. The heads are the first few
+// rows that are not connected with an earlier head.
 void connect_some(connector& self, std::uint32_t size)
 {
     constexpr std::size_t most_heads = 4;
@@ -94,7 +95,7 @@ void connect_some(connector& self, std::uint32_t size)
     }
 }
 
-// Puts the groups of the current bucket into self.grouped, and returns how many numbers they take.
+// Puts the groups of the current bucket into self.grouped, and returns how many numbers it has put there.
 std::uint32_t group_bucket(connector& self, std::uint32_t size)
 {
     host& owner = *self.rows->owner;
@@ -133,7 +134,7 @@ std::uint32_t group_bucket(connector& self, std::uint32_t size)
 // Reads the numbers of a bucket's groups from a store that returns them in pieces.
 struct group_reader {
     byte_store* from;
-    std::uint64_t begin; // where the piece begins
+    std::uint64_t begin; // the offset of `piece` in the store
     std::span<const char> piece;
 
     std::uint32_t at(std::uint64_t offset)
@@ -147,7 +148,8 @@ struct group_reader {
     }
 };
 
-// Compares a row with the later rows of a large bucket that are not connected with it.
+// Compares a row with the later rows of a large bucket, group by group. The rest of a group is skipped as soon as the
+// row is connected with the group.
 void connect_in_bucket(connector& self, std::uint32_t row, std::uint32_t number)
 {
     const bucket_groups groups = find_shared<bucket_groups>(*self.rows, self.rows->shared->group_places)[number];
@@ -256,11 +258,11 @@ struct cluster_finder {
     cluster_options options;
     cluster_sink to;
     std::span<std::uint32_t> parent;
-    std::uint32_t* met;     // the first of the earlier rows to which each row was found to be near
-    double* met_similarity; // the similarity of each row and that earlier row
+    std::uint32_t* met;     // for each row, the first earlier row that was found near it, or no_row
+    double* met_similarity; // the similarity of each row to that earlier row
     verifier check;
 
-    // The cluster that is being made.
+    // The cluster that is being built.
     growing<std::uint32_t> members;
     growing<double> similarities;
 };
@@ -292,8 +294,8 @@ void connect(cluster_finder& finder)
     });
 }
 
-// The similarity of two rows, if it is known without a comparison. Most clusters have two rows, and these were compared
-// when they were connected.
+// The similarity of two rows, if it is already known. Most clusters have two rows, which were compared when they were
+// connected.
 std::optional<double> known_similarity(const cluster_finder& finder, std::uint32_t a, std::uint32_t b)
 {
     const auto [first, second] = std::minmax(finder.rows->leader[a], finder.rows->leader[b]);
@@ -310,8 +312,9 @@ std::optional<double> near(cluster_finder& finder, std::uint32_t a, std::uint32_
     return verify(finder.check, finder.rows->leader[a], finder.rows->leader[b]);
 }
 
-// Emits a component, whose rows are sorted with the best first, as one or more clusters: the rows near the best row,
-// then of the others those near the best of them, and so on. After accept_all(), all rows are one cluster.
+// Emits a component as one or more clusters. Its rows are sorted, the best first. The rows near the best row form the
+// first cluster. Among the remaining rows, those near the best remaining row form the next cluster, and so on. After
+// accept_all(), all rows form one cluster.
 void add_component(cluster_finder& finder, std::span<std::uint32_t> rows)
 {
     host& owner = *finder.rows->owner;
@@ -345,8 +348,8 @@ void emit_components(cluster_finder& finder)
     start_verifier(finder.check, *finder.rows);
     if (!finder.options.near_representative)
         accept_all(finder.check);
-    // A root is never after its rows, and a leader never after the rows that equal it, so entries may be replaced in
-    // order.
+    // A root precedes the other rows of its component, and a leader precedes its twins, so entries can be replaced in
+    // row order.
     for (std::uint32_t row = 0; row < parent.size(); row++)
         parent[row] = find_root(parent, finder.rows->leader[row]);
     assert(std::all_of(parent.begin(), parent.end(), [&](std::uint32_t root) {

@@ -1,4 +1,4 @@
-// Far documents, such as those of a table larger than memory, are read once, before rows are compared (candidates.h).
+// Far documents (those in a table larger than memory) are read once, before rows are compared (candidates.h).
 #include "bulk/search/row_candidates.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@ namespace minhash::bulk {
 
 namespace {
 
-// How many rows' documents are sorted by place at once. Most scans return rows in the order of places anyway.
+// Documents are sorted by place within blocks of this many rows. Most scans return rows in the order of places anyway.
 constexpr std::uint32_t rows_at_once = 16 * 1024;
 
 constexpr std::size_t most_chunk = 2 * 1024 * 1024;
@@ -36,8 +36,8 @@ void mark(const row_set& rows, std::uint32_t row)
         marks_of(rows, row).fetch_or(1U << row % 32, std::memory_order_relaxed);
 }
 
-// Marks the rows of a bucket that may be compared. Twins are marked, too, because they share all their buckets. If the
-// bucket is large, all of its rows are marked, because most of them will be compared with some other row.
+// Marks the rows of a bucket that may be compared. Equal rows are marked, too, because they share all their buckets. If
+// the bucket is large, all of its rows are marked, because most of them will be compared with some other row.
 void mark_bucket(verifier& check, std::span<const std::uint32_t> bucket)
 {
     const row_set& rows = *check.rows;
@@ -65,7 +65,8 @@ void mark_bucket(verifier& check, std::span<const std::uint32_t> bucket)
     }
 }
 
-// Lists the marked documents of some rows that must be read, in the order of their places. Returns how many there are.
+// Lists the marked rows in [first, end) whose documents must be read, in the order of the documents' places. Returns
+// the number of listed rows.
 std::size_t find_wanted(row_set& rows, std::uint32_t first, std::uint32_t end, wanted_document* wanted)
 {
     std::size_t count = 0;
@@ -90,7 +91,7 @@ void bring_documents(row_set& rows)
     expect_stores(rows, shared.bringing);
     allocate_shared<std::uint32_t>(owner, shared.marks, rows.count / 32 + 1);
     do_step(rows, step::mark);
-    shared.large_buckets = 0; // marking also counts them, but they are counted when candidates are collected
+    shared.large_buckets = 0; // reset, because collecting candidates counts them again
     do_step(rows, step::bring);
     shared.brought = std::exchange(shared.bringing, 0);
     rows.brought = open_left(rows, shared.brought);

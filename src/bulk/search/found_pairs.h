@@ -7,7 +7,7 @@
 
 namespace minhash::bulk {
 
-// Where a range's pairs are in the store of a member.
+// Where the pairs of a range are: in the store of process `member`.
 struct found_range {
     std::uint32_t member;
     std::uint64_t first; // the number of the range's first pair in the store
@@ -24,7 +24,7 @@ inline void expect_pairs(row_set& rows)
     allocate_shared<found_range>(*rows.owner, shared.ranges, shared.range_count);
 }
 
-// What a process has found.
+// The pairs that one process has found.
 struct found_pairs {
     row_set* rows;
     byte_store* store;
@@ -42,7 +42,7 @@ inline void end_found(found_pairs& found) { leave_store(*found.rows, found.store
 
 inline void add_pair(found_pairs& found, const found_pair& pair) { append(*found.store, &pair, sizeof(pair)); }
 
-// Calls verify(range) for the ranges that this process gets; verify() adds the pairs of a range.
+// Calls verify(range) for each range that this process takes. verify() must call add_pair() for the pairs of the range.
 template <typename Verify>
 void each_range(found_pairs& found, Verify&& verify)
 {

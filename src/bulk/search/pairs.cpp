@@ -9,9 +9,8 @@ namespace minhash::bulk {
 
 namespace {
 
-// Emits the pairs of a left row and a right row, where the left row is a row of the first query that near.left
-// represents, and the right row is a row of the second query that near.right represents. (A leader's rows of the first
-// query come first in its list.)
+// Pairs each row of the first query that near.left represents with each row of the second query that near.right
+// represents, and emits these pairs. (In the list of a leader's rows, rows of the first query come first.)
 void emit_across(const row_set& rows, pair_sink emit, const found_pair& near)
 {
     assert(rows.leader[near.left] == near.left);
@@ -22,7 +21,8 @@ void emit_across(const row_set& rows, pair_sink emit, const found_pair& near)
             emit_pair(rows, emit, {a, b, near.similarity});
 }
 
-// Emits the pairs between the rows of two leaders, or if the leaders are the same, among its rows.
+// Emits the pairs between the rows of two leaders. If near.left and near.right are the same leader, emits the pairs
+// among its rows.
 void emit_all(const row_set& rows, pair_sink emit, const found_pair& near)
 {
     const auto [left, right, similarity] = near;
@@ -94,8 +94,8 @@ void verify_candidates(void* of,
         add_pair(self.found, self.of_row.values[i]);
 }
 
-// Tells the host what it will take to emit the pairs of all ranges, when this process has come to the end of the range
-// before this one. The other processes are taken to have found as many pairs.
+// Tells the host the expected cost of emitting the pairs of all ranges. Call this when the ranges before `range` are
+// done. The other processes are assumed to have found as many pairs as this one.
 void expect_emitting(const found_pairs& found, std::uint32_t range)
 {
     const row_set& rows = *found.rows;
@@ -131,7 +131,7 @@ void verify_units(row_set& rows)
 
 namespace {
 
-// Emits the pairs of equal rows, and then those that were found.
+// Emits the pairs of equal rows, and then the pairs that were found by verifying candidates.
 void emit_pairs(row_set& rows, pair_sink emit)
 {
     host& owner = *rows.owner;

@@ -1,6 +1,5 @@
 // Finds all pairs of rows whose similarity reaches the task's threshold, within one query or between two. Each row is
-// compared once with each of its candidates from all bands (row_candidates.h), and with the later rows of its large
-// buckets.
+// compared once with each of its candidates from all bands (row_candidates.h), including rows of its large buckets.
 #pragma once
 
 #include "bulk/rows/rows.h"
@@ -13,11 +12,11 @@ struct found_pair {
     double similarity;
 };
 
-// Takes a pair. Each pair comes only once.
+// Receives a pair. Each pair is emitted only once.
 using pair_sink = void (*)(host& owner, const found_pair& pair);
 
-// Finds the pairs of at least two rows. If `crossing`, the left row of each pair is below rows.first_count, and the
-// right row is not. Returns how many buckets were left out because they have more than task.max_bucket rows.
+// Finds the pairs in a set of at least two rows. If `crossing`, the left row of each pair is below rows.first_count,
+// and the right row is not. Returns how many buckets were left out because they have more than task.max_bucket rows.
 std::uint64_t find_pairs(row_set& rows, bool crossing, pair_sink emit);
 
 } // namespace minhash::bulk

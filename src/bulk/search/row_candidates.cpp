@@ -9,10 +9,10 @@ namespace minhash::bulk {
 
 namespace {
 
-// A bucket with more likely pairs per row than this counts as large.
+// For clusters, a bucket with more than this many likely pairs per row counts as large.
 constexpr std::size_t most_likely = 16;
 
-// Marks the number of a large bucket, to tell it from a row, because no row's number is as high.
+// This bit distinguishes the number of a large bucket from a row: the numbers of rows are lower.
 constexpr std::uint32_t bucket_mark = most_rows + 1;
 
 // The state of a process while it collects.
@@ -20,13 +20,13 @@ struct collector {
     row_set* rows;
     verifier check;
     byte_store** ranges;      // stores of candidates; the upper half of a candidate is the row that verifies
-    std::uint32_t* bucket_of; // the number of the last bucket that had each row; 0: none yet
+    std::uint32_t* bucket_of; // for each row, the number of the last bucket that had this row; 0: not known
     std::uint32_t bucket_count;
     growing<std::uint32_t> before;                // for each row of a bucket: the last earlier bucket that had the row
-    growing<std::array<std::uint32_t, 2>> likely; // a bucket's pairs that may be near, by places in the bucket
+    growing<std::array<std::uint32_t, 2>> likely; // a bucket's pairs that may be near, as positions in the bucket
     byte_store* large_buckets;
     byte_store* large_rows;
-    std::uint64_t meetings; // how often two rows shared a small bucket
+    std::uint64_t meetings; // how often count_meeting() was called
     candidate_counts counts;
 };
 
@@ -43,8 +43,9 @@ void record_candidate(collector& all, std::uint32_t row, std::uint32_t met)
     append(*all.ranges[row >> all.rows->shared->range_bits], &candidate, sizeof(candidate));
 }
 
-// Counts two rows that share a bucket. How many different pairs there are, and how many of them are likely to be near,
-// is estimated from one meeting of 256: two rows that share n bands meet n times, so each meeting counts 1 / n.
+// Counts a meeting: two rows that share a bucket. The number of different pairs, and the number of pairs that may be
+// near, are estimated from every 256th meeting. Two rows that share n bands meet n times, so a meeting is weighted with
+// 1 / n.
 void count_meeting(collector& all, std::uint32_t row, std::uint32_t met)
 {
     constexpr std::uint64_t one_of = 256;
@@ -56,14 +57,15 @@ void count_meeting(collector& all, std::uint32_t row, std::uint32_t met)
         all.counts.likely += share;
 }
 
-// Whether two rows of a bucket, by their places in it, are known to have shared an earlier bucket.
+// Whether the rows at positions a and b of a bucket are known to have shared an earlier bucket.
 bool were_together(const collector& all, std::size_t a, std::size_t b)
 {
     const std::uint32_t* const before = all.before.values;
     return before[a] == before[b] && before[a] != 0;
 }
 
-// Counts two rows of a bucket, by their places in it, and records them unless they shared an earlier bucket.
+// Counts a meeting of the rows at positions a and b of a bucket, and records them as candidates unless they are known
+// to have shared an earlier bucket.
 void record_two(collector& all, std::span<const std::uint32_t> bucket, std::size_t a, std::size_t b)
 {
     const row_set& rows = *all.rows;
@@ -81,7 +83,8 @@ void record_two(collector& all, std::span<const std::uint32_t> bucket, std::size
             record(left, right);
 }
 
-// Notes in which bucket each of these rows was before, and that now they share this one.
+// For each row of a bucket, saves the row's last earlier bucket in all.before, and makes this bucket the row's last
+// one.
 void note_bucket(collector& all, std::span<const std::uint32_t> bucket)
 {
     grow(*all.rows->owner, all.before, 0, bucket.size());
@@ -92,8 +95,8 @@ void note_bucket(collector& all, std::span<const std::uint32_t> bucket)
     }
 }
 
-// Records the pairs that may be near. Returns false if there are too many for clusters; then the bucket counts as
-// large.
+// Records a bucket's pairs that may be near. If the candidates are for clusters and there are too many such pairs,
+// returns false, and the bucket counts as large.
 bool record_likely(collector& all, std::span<const std::uint32_t> bucket)
 {
     const bool any_number = !all.rows->shared->for_clusters;
@@ -131,7 +134,7 @@ void record_large(collector& all, std::span<const std::uint32_t> bucket)
     const auto count = static_cast<std::uint32_t>(all.large_buckets->size / sizeof(at));
     append(*all.large_buckets, &at, sizeof(at));
     std::uint64_t lefts = 0;
-    std::uint64_t both = 0; // rows that are left and right; each verifies those after it
+    std::uint64_t both = 0; // rows that are left and right; of two such rows, only the first verifies the other
     for (const std::uint32_t row : bucket)
         if (is_left(rows, row)) {
             record_candidate(all, row, bucket_mark | (count * rows.shared->processes + rows.member));
@@ -157,7 +160,7 @@ void record_bucket(collector& all, std::span<const std::uint32_t> bucket)
     }
 }
 
-// Visits a row with its candidates, which come unsorted and with duplicates.
+// Calls visit() for a row with its candidates, which may be unsorted and have duplicates.
 void visit_row(
     row_candidates& all, std::uint32_t row, std::span<std::uint32_t> candidates, void* self, row_visitor visit)
 {
@@ -178,7 +181,7 @@ void visit_row(
     visit(self, row, candidates.first(rows), {all.buckets.values, buckets});
 }
 
-// Chooses ranges that are small enough to keep all processes busy to the end, and few enough that each can have a chunk
+// Chooses ranges that are small enough to keep all processes busy to the end, and few enough for each to have a chunk
 // in memory.
 void choose_ranges(shared_rows& shared)
 {
@@ -286,13 +289,14 @@ void each_row(row_candidates& all, std::uint32_t range, void* self, row_visitor 
         }
     };
 
-    // starts[i + 1] first counts the candidates of row i, and then says where they end.
+    // starts[i + 1] first counts the candidates of row i of the range. Then it is the position where these candidates
+    // end.
     std::fill_n(starts, count + 1, 0);
     each([&](std::uint32_t a, std::uint32_t) { starts[a - first + 1]++; });
     for (std::uint32_t row = 0; row < count; row++)
         starts[row + 1] += starts[row];
 
-    // Candidates are read once for each group of rows that fits into memory.
+    // The range's candidates are read once for each group of rows whose candidates fit into memory.
     for (std::uint32_t from = 0; from < count;) {
         // Take as many rows as fit, and at least one.
         const std::uint64_t base = starts[from];
@@ -303,7 +307,8 @@ void each_row(row_candidates& all, std::uint32_t range, void* self, row_visitor 
         if (wanted > 0) {
             grow(owner, all.others, 0, wanted);
             std::uint32_t* const others = all.others.values;
-            // starts[row] says where the row's next candidate goes, so it moves. It is put back below.
+            // While candidates are placed, starts[row] is the position for the row's next candidate. The loop below
+            // restores it.
             each([&](std::uint32_t a, std::uint32_t b) {
                 const std::uint32_t row = a - first;
                 if (row >= from && row < to)
@@ -325,7 +330,7 @@ void each_row(row_candidates& all, std::uint32_t range, void* self, row_visitor 
         }
         from = to;
     }
-    // The notes stay as they are, because a process that comes later also adds up their sizes (start_candidates()).
+    // The notes stay as they are, because a process that starts later still adds up their sizes (start_candidates()).
     for (std::uint32_t member = 0; member < shared.processes; member++)
         free_noted(owner, note_of(rows, member, range));
 }

@@ -1,36 +1,37 @@
-// Collects candidates from all bands by the row that verifies them. While the buckets of a band are visited, their
-// candidates are written to stores, one for each range of rows. Afterwards each range is sorted, and each row gets its
-// candidates from all bands at once. So signatures are read nearly in order, and two rows are verified once, however
-// many buckets they share.
+// Collects the candidates of all bands, grouped by the row that verifies them. While buckets are visited, candidates
+// are written to stores, one for each range of rows. Afterwards each range is sorted by row, so that each row gets its
+// candidates from all bands at once. So signatures are read nearly in order, and two rows are verified only once, no
+// matter how many buckets they share.
 //
-// A small bucket is written as pairs, and a large one only as a reference to the bucket, so that memory grows with the
-// number of rows and not of pairs.
+// A small bucket is written as pairs of rows. For a large bucket, only a reference to the bucket is written for each
+// row, so that memory grows with the number of rows, not with the number of pairs.
 //
-// Each process writes the candidates that it finds to its own stores, one for each range and one for large buckets, and
-// leaves them to all. Verifying then takes ranges as its units of work.
+// Each process writes the candidates that it finds to stores of its own, one for each range and two for large buckets.
+// It then leaves these stores to all processes. When candidates are verified, a unit of work is a range.
 #pragma once
 
 #include "bulk/search/candidates.h"
 
 namespace minhash::bulk {
 
-// For reading what all processes have collected, range by range.
+// The state of a process while it reads the candidates that all processes have collected, range by range.
 struct row_candidates {
     row_set* rows;
-    byte_store** large_buckets; // the store of each member
+    byte_store** large_buckets; // for each member, its store of large_bucket
     byte_store** large_rows;
-    std::uint32_t* met;             // for each row, the last row that had it as a candidate
-    growing<std::uint32_t> buckets; // a row's large buckets, at most one of each band
+    std::uint32_t* met;             // for each row, the last row that had this row as a candidate
+    growing<std::uint32_t> buckets; // the current row's large buckets, at most one of each band
     growing<std::uint32_t> others;
     std::uint64_t* starts;
     std::uint64_t* collected; // how many candidates come before each range; the last entry counts all of them
 };
 
-// The most rows that a bucket may have to be written as pairs without comparing signatures.
+// The maximum number of rows in a bucket that is written as pairs without comparing signatures.
 constexpr std::size_t small_bucket = 32;
 
-// In buckets of these sizes, only pairs whose signatures start similarly are written. This pays off, because such a
-// bucket has far fewer signatures than pairs, and its signatures fit into the processor's cache.
+// In buckets with a number of rows between these limits, the starts of signatures are compared (if can_gather()), and
+// only pairs that may be near are written. This pays off, because such a bucket has far fewer signatures than pairs,
+// and its signatures fit into the processor's cache.
 constexpr std::size_t least_gathered = 8;
 constexpr std::size_t most_gathered = 1024;
 
@@ -46,12 +47,13 @@ using row_visitor = void (*)(void* self,
                              std::span<std::uint32_t> others,
                              std::span<const std::uint32_t> buckets);
 
-// Calls visit(self, row, others, buckets) for each row of a range that has candidates, in row order. `others` are the
+// Calls visit(self, row, others, buckets) for each row that has candidates in a range, in row order. `others` are the
 // row's candidates, sorted and without duplicates; visit() may change this array. `buckets` are the numbers of the
-// row's large buckets. At the end, what was collected for the range is freed.
+// row's large buckets. At the end, the range's candidates are freed.
 void each_row(row_candidates& all, std::uint32_t range, void* self, row_visitor visit);
 
-// Whether a leader represents rows of the first query (is_left()), or of the second one (is_right()).
+// Whether a leader represents rows of the first query (is_left()), or of the second query (is_right()). If there is
+// only one query, both are true.
 inline bool is_left(const row_set& rows, std::uint32_t row) { return rows.rights == nullptr || row < rows.first_count; }
 
 inline bool is_right(const row_set& rows, std::uint32_t row)
@@ -59,20 +61,21 @@ inline bool is_right(const row_set& rows, std::uint32_t row)
     return rows.rights == nullptr || rows.rights[row] != no_row;
 }
 
-// Whether a left row verifies a right row. If each of the two could verify the other, only the lower one does.
+// Whether a left row verifies a right row. If each of the two rows could verify the other, only the row with the lower
+// number does.
 inline bool verifies(const row_set& rows, std::uint32_t left, std::uint32_t right)
 {
     return left < right || (left > right && !(is_right(rows, left) && is_left(rows, right)));
 }
 
-// Where the rows of a large bucket are stored. The bucket n of member m has the number n * p + m, where p is the number
-// of processes.
+// Where the rows of a large bucket are stored. Bucket n of member m has the number n * p + m, where p is the number of
+// processes.
 struct large_bucket {
     std::uint64_t offset;
     std::uint32_t count; // how many rows
 };
 
-// Calls take(rows) for the rows of a large bucket, in their order and piece by piece.
+// Calls take(rows) for the rows of a large bucket, in order and piece by piece.
 template <typename Take>
 void each_part(row_candidates& all, std::uint32_t number, Take&& take)
 {
@@ -85,11 +88,11 @@ void each_part(row_candidates& all, std::uint32_t number, Take&& take)
                               take);
 }
 
-// A row is prefetched this many candidates before it is verified.
+// While a candidate is verified, the candidate this many positions later is prefetched.
 constexpr std::size_t fetched_ahead = 4;
 
-// Calls take(other, similarity) for those of the others that are near the row, except if skip(other). Signatures are
-// prefetched and compared first. In exact tasks, the sets of the rows that may be near are compared afterwards.
+// Calls take(other, similarity) for each of `others` that is near the row, unless skip(other). Signatures are
+// prefetched and compared first. In exact tasks, the sets of rows that may be near are compared afterwards.
 template <typename Skip, typename Take>
 void verify_row(verifier& check, std::uint32_t row, std::span<std::uint32_t> others, Skip&& skip, Take&& take)
 {

@@ -1,6 +1,7 @@
 // Signatures are compared first, because they are small and contiguous in memory. Texts are compared only if the
-// estimate from the signatures leaves a chance. An estimate may be below the threshold by a quantile of its error,
-// chosen so that it loses only a small part of the pairs that may be missed.
+// similarity that is estimated from the signatures is high enough. The estimate may be below the threshold by a
+// quantile of its error. The quantile is chosen so that the pairs lost in this way are only a small part of the pairs
+// that may be missed.
 #include "bulk/search/verifier.h"
 
 #include <algorithm>
@@ -10,7 +11,8 @@ namespace minhash::bulk {
 
 namespace {
 
-// The fewest equal slots whose share reaches the threshold, computed with the same rounding as in the comparison.
+// The minimum number of equal slots for which the similarity reaches the threshold, with the same rounding as in the
+// comparison.
 std::uint32_t least_reaching(double threshold, const scheme& scheme)
 {
     std::uint32_t equal = static_cast<std::uint32_t>(threshold * scheme.num_hashes);
@@ -26,7 +28,7 @@ void read_elements(void* from, std::uint32_t row, distinct_elements& set)
     read_text(*rows.signer, fetch_document(rows, row, state.text), set);
 }
 
-// How many slots at the start of two signatures must be equal, so that the comparison goes on.
+// How many slots at the start of two signatures must be equal for the comparison to continue.
 std::uint32_t least_at_start(const task& task, std::uint32_t least_equal)
 {
     const std::uint32_t hashes = task.scheme.num_hashes;
@@ -63,7 +65,7 @@ std::optional<std::uint32_t> compare_signatures(verifier& state, std::uint32_t a
     return equal >= state.least_equal ? std::optional(equal) : std::nullopt;
 }
 
-// The number of equal slots of the original signatures, which have more bits than rows keep.
+// The number of equal slots of two original signatures, whose slots may have more bits than rows keep.
 std::uint32_t compare_whole(verifier& state, std::uint32_t a, std::uint32_t b)
 {
     row_set& rows = *state.rows;
@@ -103,7 +105,7 @@ void start_verifier(verifier& state, row_set& rows)
     state.least_equal =
         task.exact ? static_cast<std::uint32_t>(least_agreement(task.threshold, hashes, share_missed(task.recall)))
                    : least_reaching(task.threshold, task.scheme);
-    state.start = rows.kept; // all kept slots: evaluation.cpp does not split them into `starts` and `rests`
+    state.start = rows.kept; // the first slots, even if rows.start has all slots (task.whole_slots)
     state.start.num_hashes = std::min(task.scheme.num_hashes, slots_at_start);
     state.least_at_start = least_at_start(task, state.least_equal);
     assert(state.least_at_start <= state.start.num_hashes);

@@ -1,4 +1,4 @@
-// Decides whether two rows are near: by the share of equal slots of their signatures and, for texts, by the exact
+// Decides whether two rows are near: by the share of equal slots in their signatures and, in exact tasks, by the exact
 // Jaccard similarity of their shingles.
 #pragma once
 
@@ -14,15 +14,15 @@ namespace minhash::bulk {
 
 struct verifier {
     row_set* rows;
-    double least;                 // the similarity that near rows reach
-    std::uint32_t least_equal;    // the fewest equal slots of near rows; in exact tasks, few near rows have fewer
+    double least;                 // the minimum similarity of near rows
+    std::uint32_t least_equal;    // near rows have at least this many equal slots; in exact tasks, a few have fewer
     scheme start;                 // the scheme of the slots that are compared first
-    std::uint32_t least_at_start; // the same for these first slots alone; at most least_equal
-    void* slots[4];               // buffers for signatures that are in a file
-    std::uint32_t first_slots;    // the row whose start is at first_at, perhaps in slots[0]
+    std::uint32_t least_at_start; // like least_equal, but for these first slots alone; never more than least_equal
+    void* slots[4];               // buffers for signatures that fetch() has to copy
+    std::uint32_t first_slots;    // the row whose first slots are at first_at, perhaps in slots[0]
     const void* first_at;
-    growing<std::uint8_t> starts;      // starts of the gathered rows' signatures
-    growing<std::uint16_t> agreements; // how many slots one of these rows shares with each later one
+    growing<std::uint8_t> starts;      // the first slots of the gathered rows
+    growing<std::uint16_t> agreements; // for one gathered row, how many first slots it shares with each later one
 
     exact_sets sets; // for exact tasks
     growing<std::uint8_t> text;
@@ -40,16 +40,16 @@ void accept_all(verifier& state);
 // Whether the signatures of two rows allow them to be near. This check comes before an exact comparison.
 bool may_be_near(verifier& state, std::uint32_t a, std::uint32_t b);
 
-// How many bands two rows share, as far as the bits of their slots tell that are kept.
+// How many bands two rows share, judged by those bits of their slots that are kept.
 int count_shared_bands(verifier& state, std::uint32_t a, std::uint32_t b);
 
-// gather_starts() copies the starts of many rows' signatures side by side, and each_likely() compares these starts
-// alone. can_gather() says whether slots have 8 bits; otherwise gathering is not worth it.
+// gather_starts() copies the first slots of many rows side by side, and each_likely() compares only these slots.
+// can_gather() returns whether slots have 8 bits, as gathering requires.
 bool can_gather(const verifier& state);
 void gather_starts(verifier& state, std::span<const std::uint32_t> rows);
 
-// Calls take(other) for each gathered row that comes after the row at `place` and may be near it. `count` rows were
-// gathered; rows are given by their places among them.
+// Calls take(other) for each gathered row that comes after the row at `place` and may be near that row. `count` rows
+// were gathered; `place` and `other` are positions among them.
 template <typename Take>
 void each_likely(verifier& state, std::size_t place, std::size_t count, Take&& take)
 {
@@ -80,7 +80,8 @@ std::optional<double> verify(verifier& state, std::uint32_t a, std::uint32_t b);
         __builtin_prefetch(at + line);
 }
 
-// Whether two rows are the same: equal signatures, or equal sets of shingles.
+// Whether two rows are the same: in exact tasks, if their sets of shingles are equal; otherwise, if their signatures
+// are.
 bool is_same(verifier& state, std::uint32_t a, std::uint32_t b);
 
 } // namespace minhash::bulk

@@ -44,10 +44,10 @@ void make_table(distinct_elements& set, std::size_t elements)
     }
 }
 
-// How many repeated elements are listed again; more would not be worth their memory.
+// The maximum number of repeated elements that are listed again. More would not be worth their memory.
 constexpr std::size_t most_repeats = 64 * 1024;
 
-// Adds up to `step` elements, which the caller has put after those in the list.
+// Adds up to `step` elements, which the caller has put after the end of the list.
 void insert(distinct_elements& set, std::size_t count)
 {
     if (set.listed + count >= set.entries / 4 * 3)
@@ -78,9 +78,10 @@ void insert(distinct_elements& set, std::size_t count)
 }
 
 // Adds the first elements of a set, which the caller has put at the start of the list. Whether an element is new is
-// unpredictable, and a mispredicted branch costs as much as ten elements. So all elements are entered without a look at
-// the entries that they overwrite. This is done backwards, so that the first of equal elements stays. Then the elements
-// that were overwritten are gathered, and the repeated elements among these.
+// unpredictable, and a mispredicted branch costs as much as ten elements. So all elements are entered into the table
+// without checking which entries they overwrite. They are entered in reverse order, so that the first of several equal
+// elements stays. Then the overwritten elements are gathered. Repeated elements among them are noted, and the others
+// are entered again.
 void insert_first(distinct_elements& set, std::size_t count)
 {
     assert(set.listed == 0 && set.leader == nullptr);
@@ -128,8 +129,9 @@ void insert_first(distinct_elements& set, std::size_t count)
 
 constexpr std::uint8_t marked = 255;
 
-// Marks the elements that the leader has. Moves the others to the front, and returns how many there are. After a
-// difference, the leader's list is expected to continue in step, because elements are usually replaced one for one.
+// Marks the elements that the leader has. Moves the other elements to the front, and returns how many others there are.
+// After a difference, the row and the leader's list are expected to continue in step, because elements are usually
+// replaced one for one.
 std::size_t mark(distinct_elements& set, std::uint64_t* elements, std::size_t count)
 {
     const distinct_elements& leader = *set.leader;

@@ -2,9 +2,9 @@
 // finds an element's number in the list. For two texts of a million characters, the probability that two different
 // shingles have the same hash is one in ten million.
 //
-// While a row is read, it can be looked up in another row, its leader. Rows that share much share long runs of
-// elements, which need not be looked up one by one. If a repeated element were missing from the leader's list, it would
-// interrupt such a run, so a leader lists it again.
+// While a row is read, its elements can be looked up in another row, its leader. Rows that share many elements share
+// long runs of them, which need not be looked up one by one. A repeated element that was missing from the leader's list
+// would interrupt such a run, so a leader lists repeated elements again.
 #pragma once
 
 #include "bulk/sets/text_signer.h"
@@ -30,17 +30,17 @@ struct distinct_elements {
     std::size_t listed;           // how many numbers are used
     std::size_t count;            // how many distinct elements there are
 
-    // Whether repeated elements are listed again (not more than a limit).
+    // Whether repeated elements are listed again (up to a limit).
     bool repeating;
     growing<repeated_element> repeats;
     std::size_t repeat_count;
     growing<std::uint32_t> places; // scratch
 
     // Null, or a set that stays unchanged while elements are added. Elements that the leader has are not added, but
-    // marked in `marks`, by their numbers in the leader.
+    // marked in `marks`, which is indexed by the numbers of the leader's elements.
     const distinct_elements* leader;
     growing<std::uint8_t> marks;
-    std::size_t expected; // the number in the leader that will probably come next
+    std::size_t expected; // the number of the leader's element that will probably come next
 
     // The listed elements. They are distinct, unless `repeating`.
     std::span<const std::uint64_t> elements() const { return {list.values + 1, listed}; }
@@ -58,7 +58,7 @@ struct searched_elements {
     {
     }
 
-    // The table entry that has the element's number, or if there is none, the free entry that it would take.
+    // The table entry with the element's number. If the element is not in the set, the free entry for its number.
     std::uint32_t& entry(std::uint64_t element) const
     {
         return table[probe(mask, place_of(element, secret), [this, element](std::size_t at) {
@@ -70,11 +70,11 @@ struct searched_elements {
 // Starts an empty set for up to `most` elements, with room for a typical row. The room grows as needed.
 void start_elements(distinct_elements& set, std::size_t most);
 
-// Adds elements, given by the halves of their hashes.
+// Adds elements, given as the lower and upper halves of their hashes.
 void add(distinct_elements& set, const std::uint32_t* lo, const std::uint32_t* hi, std::size_t count);
 
-// Fills the set with elements that are already distinct, and lists them in their order. A 0 among them is not an
-// element, but takes a number.
+// Replaces the contents of the set with elements that are already distinct, and lists them in their order. A 0 among
+// them is not an element, but uses up a number.
 void take_elements(distinct_elements& set, std::span<const std::uint64_t> elements);
 
 // Adds elements, each given as a whole hash.
@@ -83,12 +83,12 @@ void add(distinct_elements& set, std::span<const std::uint64_t> elements);
 // Starts a set, and adds all elements of a text.
 void read_text(host_signer& signer, text_bytes text, distinct_elements& set);
 
-// How many of these distinct elements are in the set. The search begins at the number `expected` in the set: start with
-// 1, and pass the variable on from call to call.
+// How many of these distinct elements are in the set. `expected` is the number in the set at which the first of these
+// elements is expected. Set this variable to 1 before the first call, and pass it on from call to call.
 std::size_t count_shared(const distinct_elements& set, std::span<const std::uint64_t> elements, std::size_t& expected);
 
-// Writes the marks of the leader's elements as bits: that of number n is bit n - 1. A repeated element counts only at
-// its first number. Returns how many elements are marked.
+// Writes the marks of the leader's elements as bits. Bit n - 1 is the mark of the element with number n. A repeated
+// element is marked only at its first number. Returns how many elements are marked.
 std::size_t take_marks(distinct_elements& set, std::uint64_t* words);
 
 } // namespace minhash::bulk

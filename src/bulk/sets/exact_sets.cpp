@@ -15,12 +15,13 @@ namespace {
 
 constexpr std::uint32_t not_counted = 0xFFFFFFFF;
 
-// How many elements are compared before the next check whether the rest can still matter.
+// After each block of this many elements, a comparison checks whether the remaining elements can still change its
+// outcome.
 constexpr std::size_t step = 64;
 
-// A row that is kept by itself gets a second record, relative to a leader (kept_rows.h), only if that leader was
-// compared before with `least_met` rows that share at least half of their elements with the leader. If rows have few
-// candidates, it is not worth making a record that is faster to compare.
+// A row that is kept by itself is later kept by a leader (kept_rows.h) only if that leader has already been compared
+// with `least_met` rows that share at least half of their elements with the leader. The new record is faster to
+// compare, but if rows have few candidates, making it is not worth its cost.
 constexpr std::uint32_t least_met = 2;
 
 void set_bit(std::uint64_t* bits, std::size_t at) noexcept { bits[at / 64] |= std::uint64_t{1} << at % 64; }
@@ -33,7 +34,8 @@ std::size_t different_bits(const std::uint64_t* a, const std::uint64_t* b, std::
                                     1);
 }
 
-// Makes a record for a row that is kept by itself. Returns where the row's list must be written, or null.
+// Makes a record for a row that is kept by itself. Returns where the row's list must be written, or null if the record
+// is too large.
 std::uint64_t* keep_by_itself(exact_sets& state, std::uint32_t row, std::size_t count)
 {
     kept_row* const record = keep(state, row, header_words + count);
@@ -53,9 +55,9 @@ void write_list(const exact_sets& state, std::uint64_t* to)
         to[loaded.repeats.values[i].number - 1] = 0;
 }
 
-// The place of the loaded row's own record, which is made if there is none; `nowhere` if there is no room for it, or
-// if the row is kept by its leader. The record's list need not be written yet: if the row is read again, its list will
-// be the same, so bits of other rows that refer to the list stay valid.
+// The place of the loaded row's own record, which is made if there is none; `nowhere` if there is no room for it, or if
+// the row is kept by its leader. The record's list need not be written yet. If the row is read again, its list will be
+// the same, so the bits of other rows, which refer to positions in this list, stay valid.
 std::uint64_t place_of_loaded(exact_sets& state)
 {
     if (record_at(state, state.loaded_at) != nullptr)
@@ -91,8 +93,8 @@ void list_loaded(exact_sets& state)
     record->others = static_cast<std::uint32_t>(state.loaded.listed);
 }
 
-// Whether the elements of a record can be listed: whether its own list, or if it has a leader the leader's, is still
-// there.
+// Whether the elements of a record can be listed: whether the record's list or, if it has a leader, the leader's list
+// is still in the ring.
 bool is_listed(const exact_sets& state, const kept_row& record)
 {
     assert(record.leader == nowhere || record_at(state, record.leader) != nullptr);
@@ -101,7 +103,8 @@ bool is_listed(const exact_sets& state, const kept_row& record)
     return find_at(state, listed.list) != nullptr;
 }
 
-// Calls take(number) for those elements of the loaded row that the row in `fresh` has marked.
+// Calls take(index) for each element of the loaded row whose bit is set in state.marked: the row in `fresh` has this
+// element. `index` is the element's index in loaded.elements().
 template <typename Take>
 void each_marked(const exact_sets& state, Take&& take)
 {
@@ -110,15 +113,16 @@ void each_marked(const exact_sets& state, Take&& take)
             take(word * 64 + static_cast<std::size_t>(std::countr_zero(bits)));
 }
 
-// How many elements of the loaded row the row in `fresh` has marked. Sets the bits of these elements in state.marked.
+// Sets the bits of state.marked for those elements of the loaded row that the row in `fresh` has. Returns how many
+// there are.
 std::size_t take_marked(exact_sets& state)
 {
     grow(*state.owner, state.marked, 0, words_for(state.loaded.listed));
     return take_marks(state.fresh, state.marked.values);
 }
 
-// Keeps the row in `fresh`, with the loaded row as its leader. It has `had` of the leader's elements, those in
-// state.marked.
+// Keeps the row in `fresh`, with the loaded row as its leader. The row has `had` of the leader's elements; state.marked
+// says which.
 void keep_by_loaded(exact_sets& state, std::uint32_t row, std::size_t had)
 {
     const std::uint64_t leader = place_of_loaded(state);
@@ -147,7 +151,7 @@ void keep_by_loaded(exact_sets& state, std::uint32_t row, std::size_t had)
     std::copy(others.begin(), others.end(), const_cast<std::uint64_t*>(record->elements()));
 }
 
-// Keeps the row that is in `fresh`, but by itself: without a leader (kept_rows.h).
+// Keeps the row in `fresh` by itself, without a leader (kept_rows.h).
 void keep_alone(exact_sets& state, std::uint32_t row, std::size_t had)
 {
     const std::span<const std::uint64_t> others = state.fresh.elements();
@@ -158,7 +162,7 @@ void keep_alone(exact_sets& state, std::uint32_t row, std::size_t had)
     std::copy(others.begin(), others.end(), to);
 }
 
-// Reads a row and looks it up in the loaded one. Returns how many elements they share.
+// Reads a row, looks its elements up in the loaded row, and keeps it. Returns how many elements the two rows share.
 std::size_t read_by_loaded(exact_sets& state, std::uint32_t row)
 {
     state.fresh.leader = &state.loaded;
@@ -224,7 +228,7 @@ void load_text(exact_sets& state, std::uint32_t row)
     state.loaded_row = row;
 }
 
-// Loads the row that is kept by itself, and whose record is at this place.
+// Loads the row whose record is at a place. The row must be kept by itself.
 void load_at(exact_sets& state, std::uint64_t place)
 {
     if (state.loaded_at == place)
@@ -240,7 +244,7 @@ void load_at(exact_sets& state, std::uint64_t place)
         list_loaded(state);
 }
 
-// Loads a row: from now on, others are looked up in it.
+// Loads a row, so that other rows can be looked up in it.
 void load(exact_sets& state, std::uint32_t row)
 {
     if (state.loaded_row == row)
@@ -260,9 +264,9 @@ void load(exact_sets& state, std::uint32_t row)
     }
 }
 
-// What a comparison has to find out.
+// What a comparison must answer.
 struct question {
-    std::uint64_t needed; // how many shared elements reach the similarity
+    std::uint64_t needed; // the minimum number of shared elements that reaches the similarity
     bool exactly;
 };
 
@@ -273,7 +277,7 @@ struct answer {
     std::size_t looked_at;
 };
 
-// Counts how many of the elements are also in the set, on top of the `shared` counted before. Stops once `asked` is
+// Counts how many of the elements are in the set, and adds this number to `shared`. Stops as soon as `asked` can be
 // answered.
 answer count_in(host& owner,
                 const distinct_elements& set,
@@ -304,7 +308,7 @@ answer count_by_leader(exact_sets& state, const kept_row& a, const kept_row& b, 
         return {true, shared, 0};
     if (shared + std::min(a.others, b.others) < asked.needed)
         return {false, shared, 0};
-    // A bit that only one row has set stands for at least one of its elements that the other row lacks.
+    // If a bit is set in only one of the rows, that row has at least one element that the other row lacks.
     const std::size_t different = different_bits(a.bits_of_others(), b.bits_of_others(), words);
     const std::size_t only_a = (different + a.other_bits - b.other_bits) / 2;
     const std::size_t only_b = different - only_a;
@@ -319,7 +323,7 @@ answer count_by_leader(exact_sets& state, const kept_row& a, const kept_row& b, 
 }
 
 // Compares a kept row with the loaded row. The loaded row becomes the kept row's leader if they share enough, the kept
-// row has no leader, and the loaded row has met `least_met` such rows before.
+// row has no leader, and the loaded row has been compared with `least_met` such rows before.
 answer count_in_loaded(exact_sets& state, const kept_row& record, double least, bool exactly)
 {
     const std::span<const std::uint64_t> elements = distinct_of(state, record);
@@ -396,7 +400,7 @@ void start_sets(exact_sets& state, host& owner, const element_source& source, st
     state.loaded_at = nowhere;
     state.sizes = allocate<std::uint32_t>(owner, count);
     std::fill_n(state.sizes, count, not_counted);
-    constexpr std::size_t bytes_per_place = 256; // the records of short texts
+    constexpr std::size_t bytes_per_place = 256; // about the size of the record of a short text
     const std::size_t places = std::bit_floor(std::max<std::size_t>(bytes / bytes_per_place, 16));
     state.places = allocate<std::uint64_t>(owner, places);
     std::fill_n(state.places, places, nowhere);
@@ -411,7 +415,7 @@ std::uint64_t least_shared(std::uint64_t first, std::uint64_t second, double lea
     const auto guess =
         static_cast<std::uint64_t>(std::floor(least / (1 + least) * static_cast<double>(first + second)));
     std::uint64_t shared = std::min(guess, most + 1);
-    // The division in jaccard() also rounds, so take a step or two to the exact boundary.
+    // The division in jaccard() also rounds, so go to the exact boundary, which is no more than a step or two away.
     while (shared > 0 && jaccard({first, second, shared - 1}) >= least)
         shared--;
     while (shared <= most && jaccard({first, second, shared}) < least)
@@ -422,7 +426,7 @@ std::uint64_t least_shared(std::uint64_t first, std::uint64_t second, double lea
 std::optional<double> compare(exact_sets& state, std::uint32_t a, std::uint32_t b, double least, bool exactly)
 {
     assert(a != b);
-    // If one of the rows was also in the previous call, its elements are probably at hand: make that row `a`.
+    // If one of the rows was also in the previous call, its elements are probably at hand. Make that row `a`.
     if (b == state.first || (a != state.first && b == state.second))
         std::swap(a, b);
     state.first = a;

@@ -1,4 +1,4 @@
-// How exact_sets keeps rows: in a ring of records, where new records overwrite the oldest.
+// How exact_sets keeps rows: in a ring of records, in which new records overwrite the oldest ones.
 #pragma once
 
 #include "bulk/buckets/buckets.h"
@@ -14,20 +14,22 @@ constexpr std::size_t words_for(std::size_t bits) noexcept { return (bits + 63) 
 
 // The record of a row. If the row is kept by its leader, the record is followed by two equally long sets of bits (one
 // for the leader's elements, one with hashes of the row's other elements), and then by these other elements. If the row
-// is kept by itself, its elements are in a list elsewhere, which is written only when it is needed: most leaders are
-// never compared again, while the rows of one leader are compared with each other by bits.
+// is kept by itself, its elements are in a list at the place `list`. The list of a leader is written only when it is
+// needed, because most leaders are never compared again: the rows of one leader are compared with each other by their
+// bits.
 struct kept_row {
     std::uint64_t leader = nowhere; // where the leader's record is; nowhere: the row is kept by itself
-    std::uint64_t list = nowhere;   // where its elements are, if it is kept by itself
+    std::uint64_t list = nowhere;   // where the row's list is; nowhere: it is kept by its leader, or has no list yet
     std::uint32_t row;
-    std::uint32_t bits = 0; // the length of the leader's list
+    std::uint32_t bits = 0; // how many elements the leader's list has
     std::uint32_t had = 0;  // how many of the leader's elements the row has
 
-    // If kept by its leader: how many of its elements the leader lacks. If kept by itself: how long its list is.
+    // If the row is kept by its leader, how many of its elements the leader lacks. If it is kept by itself, how long
+    // its list is.
     std::uint32_t others = 0;
 
     std::uint32_t other_bits = 0;
-    std::uint32_t met = 0; // for how many rows this one could have been the leader
+    std::uint32_t met = 0; // how many rows that could have had this one as their leader were compared with it
 
     const std::uint64_t* words() const { return reinterpret_cast<const std::uint64_t*>(this + 1); }
 
@@ -41,8 +43,8 @@ struct kept_row {
 constexpr std::size_t header_words = sizeof(kept_row) / sizeof(std::uint64_t);
 static_assert(sizeof(kept_row) % sizeof(std::uint64_t) == 0);
 
-// The words at a place; null if newer words have overwritten them, or for `nowhere`. Valid until something else is
-// kept.
+// The words at a place in the ring; null if newer words have overwritten them, or if the place is `nowhere`. The result
+// is valid until something else is kept.
 inline std::uint64_t* find_at(const exact_sets& state, std::uint64_t place)
 {
     if (place >= state.ring_end || state.ring_end - place > state.ring_words)
@@ -65,14 +67,14 @@ inline const kept_row* record_of(const exact_sets& state, std::uint32_t row)
     return record->leader == nowhere || record_at(state, record->leader) != nullptr ? record : nullptr;
 }
 
-// The place of the record's leader, or of the record itself if its row is kept by itself.
+// The place of the leader's record, or of the record itself if its row is kept by itself.
 inline std::uint64_t leader_of(const exact_sets& state, const kept_row& record)
 {
     return record.leader != nowhere ? record.leader : state.places[record.row & state.place_mask];
 }
 
-// Makes room for some words by overwriting the oldest ones. Returns where the room begins, or `nowhere` if there are
-// too many words.
+// Makes room for `words` words in the ring by overwriting the oldest ones. Returns their place, or `nowhere` if they
+// are too many.
 inline std::uint64_t take_room(exact_sets& state, std::size_t words)
 {
     if (words > state.ring_words / 4)
@@ -86,7 +88,7 @@ inline std::uint64_t take_room(exact_sets& state, std::size_t words)
     return place;
 }
 
-// Makes room for the record of a row. Null if the record is too large.
+// Makes room for the record of a row. Returns null if the record is too large.
 inline kept_row* keep(exact_sets& state, std::uint32_t row, std::size_t words)
 {
     assert(words >= header_words);

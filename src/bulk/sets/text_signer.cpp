@@ -8,7 +8,8 @@ namespace minhash::bulk {
 
 namespace {
 
-// Cuts about `most` bytes, the first of those that are left. Returns whether they were the last.
+// Cuts about `most` bytes from the beginning of `left` into shingles, and removes them from `left`. Returns whether no
+// bytes are left.
 bool cut_next(host_signer& state, text_bytes& left, std::size_t most)
 {
     pause(*state.owner);

@@ -1,4 +1,4 @@
-// Signs texts in UTF-8 with a host's memory (core/signer.h).
+// Signs texts in UTF-8, using a host's memory (core/signer.h).
 #pragma once
 
 #include "bulk/memory/host.h"
@@ -32,7 +32,7 @@ struct text_source {
 
 inline text_source source_of(host_signer& state, text_bytes text) { return {state, text, text}; }
 
-// Whether a text has any shingles. If it has none, its signature is that of the empty set.
+// Whether a text has any shingles. If it has none, its signature is the signature of the empty set.
 bool has_shingles(host_signer& state, text_bytes text);
 
 } // namespace minhash::bulk

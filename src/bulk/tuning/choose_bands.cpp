@@ -10,10 +10,11 @@ namespace minhash::bulk {
 
 namespace {
 
-// Numbers of hashes that are tried, besides the fewest and the most. A multiple of 64 fills vectors.
+// Numbers of hashes that are tried, besides least_hashes and most_hashes. Multiples of 64 make full use of vector
+// instructions.
 constexpr int hashes_tried[] = {64, 96, 128, 192, 256, 384, 512, 640, 768, 1024, 1536, 2048};
 
-// The probability that `rows` slots chosen at random from `slots` slots are all among the `equal` ones.
+// The probability that `rows` slots, chosen at random from `slots` slots, are all among the `equal` slots that agree.
 double share_of_band(double equal, double slots, int rows) noexcept
 {
     double share = 1;
@@ -32,7 +33,7 @@ double share_checked(double similarity, int num_hashes, int least) noexcept
     return std::erfc(distance / deviation / std::sqrt(2.0)) / 2;
 }
 
-// The fewest bands that reach the recall, or 0 if `most` bands do not reach it.
+// The minimum number of bands that reaches the recall, or 0 if even `most` bands do not reach it.
 int bands_for(double threshold, int rows, double recall, int most) noexcept
 {
     // The share missed is (1 - threshold^rows)^bands. Solve for bands, and let the loop correct for rounding.
@@ -96,7 +97,7 @@ bands_plan foretell(const bands_wanted& wanted,
     const double of_each = all == 0 ? 0 : wanted.pairs / all; // how many pairs of all rows one sampled pair stands for
     double meetings = 0;
     double candidates = 0;
-    double rests = 0; // candidates whose starts agree enough, so that the rests are compared
+    double rests = 0; // candidates whose starts agree enough, so that their rests are compared, too
     double checks = 0;
     for (std::size_t equal = sample.size(); equal-- > 0;) {
         const double pairs = static_cast<double>(sample[equal]) * of_each;
@@ -134,8 +135,9 @@ bands_plan foretell(const bands_wanted& wanted,
 double verifying_cost(const bands_plan& plan, const candidate_counts& counts) noexcept
 {
     const double of_pairs = counts.pairs * plan.look + counts.likely * plan.check;
-    // Pairs of large buckets are taken to be as near as the sample's. They are verified once, however many buckets they
-    // share. For clusters this is too much, because a row skips those that it is connected with.
+    // Pairs of large buckets are assumed to be as similar as the sample's candidates. A pair is verified only once,
+    // however many buckets its rows share. For clusters, this estimate is too high, because pairs of rows that are
+    // already connected are skipped.
     const double of_bucket_pair = plan.meetings == 0 ? plan.look : plan.verifying / plan.meetings;
     return of_pairs + counts.bucket_pairs * of_bucket_pair;
 }
@@ -150,7 +152,7 @@ bands_plan choose_by_cost(const bands_wanted& wanted, agreement_counts sample, c
         for (int rows = 1; rows <= std::min(num_hashes, slots); rows++) {
             const int bands = bands_for(wanted.threshold, rows, wanted.recall, num_hashes / rows);
             if (bands == 0)
-                break; // with more rows the recall is even less
+                break; // with more rows, the recall is even lower
             const bands_plan plan = foretell(wanted, num_hashes, {bands, rows}, sample, costs);
             if (best.shape.bands == 0 || plan.cost < best.cost)
                 best = plan;

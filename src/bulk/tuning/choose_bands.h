@@ -1,13 +1,13 @@
-// Chooses hashes, bands and rows by cost: the cost of signing, of reading bands, and of verifying false candidates. How
-// many candidates there will be is predicted from a sample. If two signatures agree in k of K slots, the probability
-// that they agree in r slots chosen at random is
+// Chooses the numbers of hashes, of bands, and of rows per band that cost the least time for signing, banding and
+// verifying. The number of candidates is predicted from a sample. If two signatures agree in k of K slots, the
+// probability that they agree in r slots chosen at random is
 //
-//     k (k-1) ... (k-r+1) / (K (K-1) ... (K-r+1)),
+//     k (k-1) ... (k-r+1) / (K (K-1) ... (K-r+1)).
 //
-// which is an unbiased estimate of how often two such rows share a band.
+// This is an unbiased estimate of the probability that two such rows share a given band.
 //
-// The rows of the sample are chosen at random, so each pair of them represents equally many pairs of all rows, whether
-// they are copies or unrelated.
+// The rows of the sample are chosen at random. So each pair of sampled rows represents the same number of pairs among
+// all rows, whether the two rows are copies or unrelated.
 #pragma once
 
 #include "bulk/memory/host.h"
@@ -19,14 +19,14 @@
 
 namespace minhash::bulk {
 
-// How many slots are compared first. They reject most false candidates, and reading long signatures completely from
-// memory is slow.
+// How many slots of two signatures are compared first. Most false candidates are rejected by these slots alone. This is
+// faster, because reading long signatures completely from memory is slow.
 constexpr std::uint16_t slots_at_start = 128;
 
-// The size of a sample. With a larger one, sampling would take more time than a better choice saves.
+// The maximum number of rows in a sample. With more rows, sampling would take more time than a better choice saves.
 constexpr std::uint32_t most_sampled = 1000;
 
-// Only the first slots of a signature are compared, at most this many.
+// In a sample, only the first slots of each signature are compared, no more than this many.
 constexpr std::uint16_t most_sampled_slots = 128;
 
 using sampled_counts = std::array<std::uint64_t, most_sampled_slots + 1>;
@@ -35,8 +35,9 @@ using sampled_counts = std::array<std::uint64_t, most_sampled_slots + 1>;
 // signature has slots.
 using agreement_counts = std::span<const std::uint64_t>;
 
-// Compares the signatures of a sample, which have this scheme and lie one after the other. The result refers to
-// `counts`. Pairs that agree in all slots do not count, because one of several equal rows represents all of them.
+// Compares all pairs of signatures of a sample. The signatures have this scheme, and are stored one after the other.
+// The result refers to `counts`. Pairs that agree in all slots are not counted, because one of several equal rows
+// represents all of them.
 agreement_counts
 tally_agreements(host& owner, const scheme& scheme, std::span<const std::uint8_t> sample, sampled_counts& counts);
 
@@ -45,8 +46,8 @@ struct work_costs {
     double hash;    // signing a row, for each hash
     double band;    // banding a row, for each band
     double meeting; // handling two rows that share bands, for each of these bands
-    double look;    // comparing the start of the signatures of a candidate
-    double slot;    // comparing the rest of the signatures, for each hash
+    double look;    // comparing the starts of a candidate's two signatures
+    double slot;    // comparing the rests of these signatures, for each slot
     double check;   // comparing the texts of a candidate
 };
 
@@ -64,23 +65,23 @@ struct bands_wanted {
     double threshold;
     double recall;    // the recall wanted for pairs at the threshold
     double missed;    // in exact tasks, share_missed()
-    int least_hashes; // equals most_hashes if signatures are given
+    int least_hashes; // equal to most_hashes if the number of hashes is already fixed
     int most_hashes;
-    bool exact; // candidates whose signatures agree enough are compared by their texts
+    bool exact; // candidates whose signatures agree enough are verified by comparing their texts
 };
 
 struct bands_plan {
     int num_hashes;
     band_choice shape; // bands = 0: no choice reaches the recall
-    double candidates; // the expected number for each row
-    double checks;     // the expected number of candidates compared by their texts, for each row
-    double meetings;   // the expected number of meetings, which counts a candidate once for each band that it shares
+    double candidates; // the expected number of candidates per row
+    double checks;     // the expected number of comparisons of texts per row
+    double meetings;   // the expected number in total: a candidate counts once for each band that its rows share
     double cost;       // the cost of all rows in nanoseconds: the sum of the next three
     double signing;
     double banding;
     double verifying;
-    double look;  // the cost of a candidate
-    double check; // how much more a candidate costs if its signatures allow its rows to be near
+    double look;  // the cost of comparing the starts of a candidate's signatures
+    double check; // the additional cost of a candidate whose signatures allow its rows to be near
 };
 
 // The recall for which bands are chosen, so that the promised recall is reached. Results scatter around the expected
@@ -91,10 +92,10 @@ double recall_to_expect(double promised) noexcept;
 // The cheapest choice that reaches the wanted recall at the threshold.
 bands_plan choose_by_cost(const bands_wanted& wanted, agreement_counts sample, const work_costs& costs) noexcept;
 
-// About how many candidates a process has collected.
+// Approximate numbers of the candidates that a process has collected.
 struct candidate_counts {
     double pairs;        // different pairs of small buckets
-    double likely;       // those of them whose signatures allow them to be near
+    double likely;       // those of these pairs whose signatures allow the rows to be near
     double bucket_pairs; // pairs of rows of large buckets; a pair counts for each bucket that it shares
 };
 
@@ -104,7 +105,7 @@ constexpr double emitting_cost = 400;
 // The cost of verifying these candidates, in nanoseconds.
 double verifying_cost(const bands_plan& plan, const candidate_counts& counts) noexcept;
 
-// The predicted cost of a certain number of hashes, and of certain bands and rows.
+// The plan that uses this number of hashes and these bands and rows, with its predicted costs.
 bands_plan foretell(const bands_wanted& wanted,
                     int num_hashes,
                     band_choice shape,

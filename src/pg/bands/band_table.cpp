@@ -54,7 +54,7 @@ void require_function_owner(Oid function)
 // lsh_tie_band_table(source, band_table, functions) -> void
 //
 // From now on, dropping the source also drops the band table. Dropping the band table also drops these functions, and
-// those triggers of the source that call them.
+// the triggers of the source that call them.
 MINHASH_FUNCTION(lsh_tie_band_table)
 {
     const Oid source = PG_GETARG_OID(0);
@@ -106,9 +106,9 @@ void require_usage(Oid schema)
 
 // lsh_require_band_table(band_table, name, privileges) -> boolean
 //
-// Returns true, or raises an ERROR. Triggers call it in their WHEN clause, so that a writer learns which privilege is
-// missing. It also checks that the band table still has the name by which trigger functions call it: after renaming,
-// another table may have this name.
+// Returns true, or raises an ERROR. Triggers call this function in their WHEN clause, so that a user who writes to the
+// source sees which privilege is missing. The function also checks that the band table still has the name that the
+// trigger functions use: if it was renamed, another table may now have that name.
 MINHASH_FUNCTION(lsh_require_band_table)
 {
     const Oid table = PG_GETARG_OID(0);

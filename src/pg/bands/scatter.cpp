@@ -1,14 +1,15 @@
-// Both ends of an exchange of band keys between servers. lsh_scatter() packs keys into blocks; a block has keys of one
-// part of all keys. lsh_gather() finds, in the blocks of one part, the texts that share a key.
+// Both ends of an exchange of band keys between servers. The range of all keys is divided into parts. lsh_scatter()
+// packs keys into blocks, each with keys of one part. lsh_gather() reads the blocks of one part, and finds the texts
+// that share a key.
 //
-// A block has entries of one place (a server or a shard), whose keys are in one part of all keys:
+// All entries of a block come from one place (a server or a shard). The format of a block is:
 //
-//   base, 8 bytes | place, 4 | bytes of an id, 1 | 3 zeros | entries, each: 5 bytes of the key,
-//   then an id
+//   base, 8 bytes | place, 4 bytes | bytes per id, 1 byte | 3 zeros | entries, each: 5 bytes of the key, then an id
 //
-// Numbers are little-endian. The upper 64 bits of the product key * parts are the part to which the key belongs, and
-// the key's 5 bytes are the highest of the product's lower 64 bits. An id is stored as its difference from the base,
-// the block's smallest id, in as few bytes as the largest difference needs.
+// Numbers are little-endian. The product key * parts has 128 bits. Its upper 64 bits are the number of the part to
+// which the key belongs. The highest 5 bytes of its lower 64 bits are stored as the 5 bytes of the key. An id is stored
+// as its difference from the base, which is the block's smallest id. Every id of a block takes as many bytes as the
+// largest difference needs.
 #include "pg/arguments.h"
 #include "pg/errors.h"
 #include "pg/growing.h"
@@ -37,7 +38,7 @@ struct key_entry {
 
 constexpr int block_key_bytes = 5;
 
-// How a block starts.
+// The first 16 bytes of a block.
 struct block_header {
     std::uint64_t base;
     std::uint32_t place;
@@ -46,7 +47,7 @@ struct block_header {
 
 static_assert(sizeof(block_header) == 16);
 
-// The part to which a key belongs, and the bits of the key that a block of that part stores.
+// Returns the part to which a key belongs, and sets `kept` to the bits of the key that a block stores.
 inline std::uint64_t part_of(std::uint64_t key, int parts, std::uint64_t& kept)
 {
     const auto scaled = static_cast<unsigned __int128>(key) * static_cast<unsigned>(parts);
@@ -63,7 +64,7 @@ inline std::uint64_t part_of(std::uint64_t key, int parts, std::uint64_t& kept)
             errhint("Read the signatures again: drop the job, and call lsh_distributed_pairs() once more."));
 }
 
-// Makes a new varlena from at least one entry.
+// Makes a block, as a new varlena, from one or more entries.
 bytea* make_block(int place, std::span<const key_entry> entries)
 {
     Assert(!entries.empty() && place >= 0);
@@ -131,7 +132,7 @@ constexpr int most_parts = 65536;
             errhint("Only lsh_distributed_pairs() is meant to call this function."));
 }
 
-// Calls `take(values)` for each row of a query, except rows with a NULL. Call it between SPI_connect() and
+// Calls `take(values)` for each row of a query, except rows with a NULL. Call each_row() between SPI_connect() and
 // SPI_finish(). Memory that `take` allocates in the current context is freed after every `at_once` rows.
 template <int count, typename Take>
 void each_row(const char* query, const Oid (&types)[count], long at_once, Take take)
@@ -210,8 +211,8 @@ struct placed_entry {
 
 struct gathering {
     const ReturnSetInfo* result;
-    growing<placed_pair> pairs; // when there are most_pairs of these, each pair is emitted once
-    int star_above;             // if more texts than this have one key, they make a star; 0: no limit
+    growing<placed_pair> pairs; // when there are most_pairs of these, the distinct ones are emitted
+    int star_above;             // if more texts than this share a key, they form a star; 0: no limit
     std::int32_t stars;         // how many stars have not been reported yet
 };
 
@@ -254,8 +255,8 @@ void add_pair(gathering& call, const placed_entry& a, const placed_entry& b)
         emit_pairs(call);
 }
 
-// Makes pairs of the entries of one key, which are sorted by id: each entry with every other or, if there are too many,
-// only with the first one (a star).
+// Makes pairs from the entries of one key, which are sorted by id. Each entry is paired with every other entry or, if
+// there are too many, only with the first one (a star).
 void take_bucket(gathering& call, std::span<const placed_entry> bucket)
 {
     const bool is_star = call.star_above > 0 && bucket.size() > static_cast<std::size_t>(call.star_above);
@@ -269,8 +270,8 @@ void take_bucket(gathering& call, std::span<const placed_entry> bucket)
 
 bool is_less(const placed_entry& a, const placed_entry& b) { return a.key != b.key ? a.key < b.key : a.id < b.id; }
 
-// Takes entries whose keys are at least `lower` and below `upper`. They are scattered into groups by the upper bits of
-// their keys, so that each group fits into the cache while it is sorted.
+// Makes pairs from entries, whose keys are at least `lower` and below `upper`. The entries are scattered into groups by
+// the upper bits of their keys, so that each group fits into the cache while it is sorted.
 void take_entries(gathering& call, std::span<const placed_entry> entries, std::uint64_t lower, std::uint64_t upper)
 {
     const int bits = static_cast<int>(std::bit_width(entries.size() / 64));
@@ -287,7 +288,7 @@ void take_entries(gathering& call, std::span<const placed_entry> entries, std::u
         ends[group + 1] += ends[group];
     for (const placed_entry& entry : entries)
         sorted[ends[(entry.key - lower) >> shift]++] = entry;
-    // Each group ends where the next one began.
+    // The loop above has advanced ends[group] from the start of the group to its end.
     for (std::size_t group = 0, start = 0; group < groups; start = ends[group++]) {
         CHECK_FOR_INTERRUPTS();
         const std::span<placed_entry> members = {sorted + start, ends[group] - start};
@@ -354,8 +355,9 @@ MINHASH_FUNCTION(lsh_gather)
     call.result = &result;
     call.star_above = PG_ARGISNULL(2) ? 0 : arg_between(fcinfo, 2, "star_above", 1, INT_MAX);
     call.pairs.start(1024);
-    // This many entries fit into memory twice. If there are more, only the lower half of the range of keys is kept, and
-    // halved again as often as needed. Then the query is run again for the other keys.
+    // Two copies of this many entries fit into maintenance_work_mem. If there are more entries, only those in the lower
+    // half of the range of keys are kept, and the range is halved again as often as needed. Then the query is run again
+    // for the remaining keys.
     const std::size_t most = static_cast<std::size_t>(maintenance_work_mem) * 1024 / (2 * sizeof(placed_entry));
     growing<placed_entry> entries;
     entries.start(1024);

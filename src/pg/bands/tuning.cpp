@@ -52,7 +52,7 @@ namespace {
 // The arguments of lsh_params().
 enum { at_threshold, at_num_hashes, at_recall, at_rule, false_candidate, missed_pair };
 
-// An ERROR if the call gives an argument that its rule does not use.
+// An ERROR if the call has an argument that its rule does not use.
 void refuse_argument(FunctionCallInfo fcinfo, int argument, const char* name, const char* rule)
 {
     if (!PG_ARGISNULL(argument))

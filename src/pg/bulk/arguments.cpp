@@ -23,7 +23,7 @@ verification arg_verification(FunctionCallInfo fcinfo, int argument)
     return verification::estimate;
 }
 
-// The first argument that the user has given of those that say how texts are signed, or null.
+// The first argument specified by the user that determines how texts are signed, or null.
 const char* signing_argument(const call_form& form)
 {
     constexpr const char* names[] = {"num_hashes", "shingle_size", "unit", "fold", "bag", "seed", "method"};
@@ -72,7 +72,8 @@ double arg_threshold_of(const call_form& form)
 {
     const FunctionCallInfo fcinfo = form.fcinfo;
     const int argument = position_of(form, arg_threshold);
-    // Somebody may have meant a threshold where the typed form takes the number as a value of the ids' type.
+    // The user may have put the threshold right after the query, where the typed form expects a value of the type of
+    // ids.
     if (PG_ARGISNULL(argument))
         ereport(ERROR,
                 errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),

@@ -9,7 +9,7 @@ namespace minhash::pg {
 
 enum class verification { by_default, estimate, exact };
 
-// What the call of a bulk function asks for.
+// What a call of a bulk function asks for.
 struct bulk_request {
     double threshold;
     double recall;
@@ -17,18 +17,18 @@ struct bulk_request {
     verification verify;
     int max_bucket;         // 0: no limit
     scheme texts;           // how texts are signed
-    bool hashes_given;      // the user has given texts.num_hashes
-    const char* signing;    // the name of an argument that the user gave and that says how texts are signed, or null
+    bool hashes_given;      // the user has specified texts.num_hashes
+    const char* signing;    // the first given argument that determines how texts are signed, or null
     const char* texts_only; // why signatures cannot be used; null: they can
     bool sets_only;         // texts are compared as sets, and not signed
-    Oid id_type;            // InvalidOid: the type of ids that the query returns
+    Oid id_type;            // InvalidOid: whatever type the query returns
     bool ranked;            // the query may have a column "rank"
     bool lone_ids;          // ids of empty and NULL texts are kept, too
     bool whole_slots;       // signatures of texts must keep all their slots
 };
 
-// The arguments that lsh_pairs() and lsh_clusters() share, in their order. Arguments after the threshold are NULL if
-// the user does not give them. (To give an argument that would have no effect is an error.)
+// The arguments that lsh_pairs() and lsh_clusters() share, in order. Any of them after the threshold is NULL if the
+// user does not specify it. (It is an error to specify an argument that would have no effect.)
 enum bulk_argument {
     arg_query,
     arg_threshold,
@@ -37,14 +37,15 @@ enum bulk_argument {
     arg_rows,
     arg_verify,
     arg_max_bucket,
-    arg_num_hashes,               // the first of a scheme's seven
+    arg_num_hashes,               // the first of the seven arguments for a scheme
     arg_own = arg_num_hashes + 7, // the first argument that only one function has
 };
 
-// The forms of a function, which differ in how they learn the type of ids. Two forms have an extra argument after the
-// query. In the typed form, it is a value of the type of ids. (It has no name, because PostgreSQL resolves polymorphic
-// result columns by the order of arguments in the call.) In the named form, it is a regtype. So all argument types are
-// fixed, and no function that others create can match a call better.
+// The forms of a function, which differ in how the caller specifies the type of ids. The typed and the named form have
+// an extra argument after the query. In the typed form, this argument is a value of the type of ids. (The argument has
+// no name, because PostgreSQL resolves polymorphic result columns by the order of arguments in the call.) In the named
+// form, the argument is a regtype. So all argument types are fixed, and no function created by another user can match a
+// call better.
 enum class id_form { bigints, typed, named };
 
 struct call_form {
@@ -58,7 +59,7 @@ inline int position_of(const call_form& form, int argument)
     return argument + (form.ids != id_form::bigints && argument > arg_query ? 1 : 0);
 }
 
-// The type of ids that a call asks for; an ERROR if it cannot be sorted.
+// The type of ids that a call asks for. An ERROR if values of this type cannot be sorted.
 Oid arg_id_type(const call_form& form);
 
 // An ERROR unless the first `ids` columns of the result have the type of ids, and the others have the types `others`.

@@ -21,7 +21,7 @@ namespace minhash::pg {
 
 namespace {
 
-// Whether values of this type are texts; otherwise they are signatures.
+// Whether values of this type are texts. If not, they are signatures; any other type is an ERROR.
 bool are_texts(const bulk_call& call, Oid type)
 {
     if (getBaseType(type) == call.signature_type)
@@ -36,7 +36,7 @@ bool are_texts(const bulk_call& call, Oid type)
     return true;
 }
 
-// The type of a column, counted from 1; InvalidOid for none.
+// The type of a column, counted from 1. InvalidOid if `column` is 0.
 Oid type_of(TupleDesc columns, int column)
 {
     return column > 0 ? TupleDescAttr(columns, column - 1)->atttypid : InvalidOid;
@@ -57,7 +57,7 @@ Oid type_of(TupleDesc columns, int column)
                     call.wanted.ranked ? ", language AS scope, -length(body) AS rank" : ", language AS scope"));
 }
 
-// An ERROR if the call asks for something that signatures cannot do.
+// An ERROR if the call asks for something that is impossible with signatures.
 void check_signatures(const bulk_request& wanted)
 {
     if (wanted.texts_only != nullptr)
@@ -79,8 +79,8 @@ void check_signatures(const bulk_request& wanted)
                 errhint("Leave it out, or let the query return texts."));
 }
 
-// Checks the columns of a query that has been started, and notes how to take its rows. An ERROR if the call cannot use
-// the columns, or if they do not match those of the first query.
+// Checks the columns of a query that has been started, and records how to read its rows. An ERROR if the call cannot
+// use the columns, or if they do not match the columns of the first query.
 void take_columns(DestReceiver* self, int, TupleDesc columns)
 {
     bulk_call& call = call_of<bulk_call>(self);
@@ -145,7 +145,7 @@ signature decode_next(bulk_call& call, const struct varlena* stored, Datum id)
 {
     const std::uint8_t* const bytes = reinterpret_cast<const std::uint8_t*>(VARDATA(stored));
     const std::size_t size = VARSIZE(stored) - VARHDRSZ;
-    // A page is filled from its end, so the row that a scan reads next lies in front of this one.
+    // A page is filled from its end, so the row that a scan reads next is in front of this one.
     for (std::size_t line = 0; line < size; line += 64)
         __builtin_prefetch(bytes - size + line);
     if (size == call.header_size && memcmp(bytes, call.header, header_bytes) == 0)
@@ -184,8 +184,8 @@ bool take_beginning(bulk_call& call, Datum value, std::uint64_t place)
     return bulk::take_text(*call.rows, {start, bytes}, size, place);
 }
 
-// Passes a value to the engine, which does not keep it if it can be read again. Returns false for an empty set, which
-// is near nothing.
+// Passes a value to the engine, which does not keep a value that can be read again. Returns false for an empty set,
+// which is near nothing.
 bool take_value(bulk_call& call, TupleTableSlot* slot, Datum id, Datum value)
 {
     const std::uint64_t place = place_of_row(call.again);

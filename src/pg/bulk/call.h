@@ -1,6 +1,6 @@
-// One call of a bulk function. It passes the rows of its query, (id, signature) or (id, text), to the engine. Columns
-// named scope and rank may follow. Ids, ranks and the values of scopes stay in the call: the engine sees only the
-// numbers of rows and scopes.
+// One call of a bulk function, which passes the rows of its query to the engine. The query returns (id, signature) or
+// (id, text); columns named scope and rank may follow. Ids, ranks and the values of scopes are kept in the call: the
+// engine sees only the numbers of rows and scopes.
 #pragma once
 
 #include "pg/bulk/arguments.h"
@@ -20,16 +20,16 @@ struct bulk_call : bulk_host {
     bulk::memory_budget budget;
     ReturnSetInfo* result;
 
-    bool crossing;       // each pair has a row of either query
-    bulk::row_set* rows; // null until the first signature gives the scheme
+    bool crossing;       // there are two queries, and each pair has one row of each
+    bulk::row_set* rows; // null until the first text or signature has been read
     datum_store ids;     // the ids of the engine's rows
     datum_store ranks;
-    int rank_column; // the rank column of the current query; 0: it has none
+    int rank_column; // the number of the current query's rank column; 0: there is none
     int scope_column;
-    numbered_values scopes; // the scopes, in scoped tasks
-    datum_store lone_ids;   // ids of rows that are near nothing, which the engine does not get
+    numbered_values scopes; // the values of scopes, in scoped tasks
+    datum_store lone_ids;   // ids of empty and NULL texts, which are not passed to the engine
     std::uint32_t lone_count;
-    std::uint64_t skipped;     // rows with a NULL
+    std::uint64_t skipped;     // how many rows were left out because of a NULL
     double expected_rows;      // how many rows the current query is expected to return
     std::uint32_t rows_before; // how many rows the engine had before the current query
 
@@ -40,10 +40,11 @@ struct bulk_call : bulk_host {
     MemoryContext row_memory;
 };
 
-// Used by start_call(). `fresh` must be zeroed, in memory of the current context.
+// Used by start_call(). `fresh` must be zeroed, and allocated in the current memory context.
 void prepare_call(bulk_call& fresh, FunctionCallInfo fcinfo, const bulk_request& wanted);
 
-// Starts the rows of a result and a call that fills them, in memory that end_call() frees. `Call` is a bulk_call.
+// Prepares the result of an SQL function, and starts a call that adds rows to the result. end_call() frees the call's
+// memory. `Call` is bulk_call or derived from it.
 template <typename Call>
 Call& start_call(FunctionCallInfo fcinfo, const bulk_request& wanted)
 {
@@ -56,25 +57,27 @@ Call& start_call(FunctionCallInfo fcinfo, const bulk_request& wanted)
     return call;
 }
 
-// Runs a query as the user and takes its rows. With two queries, the rows before first_count are those of the first.
+// Runs a query as the user, and passes its rows to the engine. If there are two queries, rows with numbers below
+// first_count belong to the first query.
 void read_query(bulk_call& call, const planned_select& query);
 
-// Call this once, after the last query. It reports rows that were left out, chooses what the call leaves open, and
-// starts the engine's steps. No user code may run from now on until end_call().
+// Call this once, after the last query. Reports rows that were left out, chooses the parameters that the user has not
+// specified, and starts the engine's steps. No user code may run from now on until the engine's steps have ended.
 void end_reading(bulk_call& call);
 
-// Ends a call. Reports if temporary files were used, and frees them, the rows, and all memory of the call. Returns the
-// value that the SQL function must return besides its rows.
+// Ends a call: reports if temporary files were used, and frees the files, the rows, and all memory of the call. Returns
+// the value that the SQL function must return, besides the rows of its result.
 Datum end_call(bulk_call& call);
 
 // How many rows the engine has.
 std::uint32_t row_count(const bulk_call& call);
 
-// The engine's task for rows with this scheme; an ERROR if the call asks for something that such rows cannot do.
+// The engine's task for rows with this scheme; an ERROR if the bands that the call asks for are impossible with this
+// scheme.
 bulk::task make_task(const bulk_call& call, const scheme& scheme);
 
-// Chooses the numbers of hashes, bands and rows per band that the call leaves open, by a sample of the query's rows. At
-// least one row must have been read.
+// Chooses the numbers of hashes, bands and rows per band that the user has not specified, based on a sample of the
+// rows. At least one row must have been read.
 void choose_by_sample(bulk_call& call);
 
 } // namespace minhash::pg

@@ -1,8 +1,9 @@
-// Chooses the hashes, bands and rows that a call leaves open, by the cost that a sample of its rows predicts
-// (bulk/tuning/choose_bands.h). The choice depends only on the rows and the arguments of the call. A bad choice costs
-// time but no recall, so the choice need not look at scopes. With max_bucket, a bad choice would cost recall: it would
-// make larger buckets, which are left out. Then the choice follows from threshold and recall alone, and bands have as
-// many rows as threshold and recall allow.
+// Chooses the numbers of hashes, bands and rows per band that the user has not specified. The choice with the lowest
+// cost is used; the costs are predicted from a sample of the call's rows (bulk/tuning/choose_bands.h). The choice
+// depends only on the rows and the arguments of the call. A bad choice costs time but no recall, so scopes can be
+// ignored. But with max_bucket, a bad choice would cost recall: buckets would be larger, and too large ones are left
+// out. In this case, no sample is used, and bands have as many rows as the threshold, the recall and the number of
+// hashes allow.
 #include "pg/bulk/call.h"
 #include "pg/errors.h"
 
@@ -13,13 +14,14 @@ namespace minhash::pg {
 
 namespace {
 
-// Exact comparison finds only pairs that are candidates, so nearly all true pairs must be candidates.
+// The minimum recall of the bands if texts are compared exactly. Only candidates are compared, so nearly all true pairs
+// must be candidates.
 constexpr double least_exact_recall = 0.99;
 
-// If there are more candidates per row than this, a notice says so.
+// If more candidates per row than this are expected, a notice says so.
 constexpr double many_candidates = 1000;
 
-// Bounds for the number of hashes where texts are compared exactly. (Users never see these signatures.)
+// Bounds for the number of hashes if texts are compared exactly. (Users never see these signatures.)
 constexpr int least_hashes = 64;
 constexpr int most_hashes = 1024;
 

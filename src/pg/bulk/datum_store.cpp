@@ -1,6 +1,6 @@
-// Datums that are passed by value are in one store, each with a mark for NULL if any can be NULL. For types passed by
-// reference, this store has the places of the values in a second store. There the values lie one after the other,
-// aligned so that they can be read in place.
+// If a type is passed by value, one store has the Datums, each with a mark for NULL if any can be NULL. If a type is
+// passed by reference, this store has the places of the values in a second store. In the second store, the values are
+// stored one after the other, aligned so that they can be read in place.
 #include "pg/bulk/datum_store.h"
 
 extern "C" {
@@ -17,9 +17,10 @@ namespace {
 
 constexpr std::size_t small_chunk = 64 * 1024;
 constexpr std::size_t large_chunk = 32 * 1024 * 1024;
-constexpr std::size_t large_stores = 4; // ids, ranks, and two of the engine's
+constexpr std::size_t large_stores = 4; // ids, ranks, and two stores of the engine
 
-// Where a value passed by reference lies in `bytes`; or, in `offset`, a value passed by value. A NULL has null_size.
+// Where a value passed by reference is in `bytes`. If the value is passed by value, `offset` is the value itself. The
+// size of a NULL is null_size.
 struct datum_place {
     std::uint64_t offset;
     std::uint64_t size;

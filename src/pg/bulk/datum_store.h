@@ -1,5 +1,6 @@
-// Values of one type, in order of arrival, in the engine's stores: in memory while the budget of a call lasts, then in
-// temporary files. The values of scopes, and the ids of pairs, are also numbered in order of first appearance.
+// Stores values of one type in order of arrival. The engine's stores are used: values are in memory as far as the
+// call's budget allows, and otherwise in temporary files. The values of scopes, and the ids in pairs, are also numbered
+// in order of first appearance.
 #pragma once
 
 #include "pg/bulk/host.h"
@@ -9,11 +10,11 @@
 namespace minhash::pg {
 
 struct datum_store {
-    Oid type; // InvalidOid: not open
+    Oid type; // InvalidOid: the store is not open
     std::int16_t length;
     bool by_value;
     bool plain;               // values are passed by value and none is NULL, so `values` has only Datums
-    bulk::byte_store* values; // Datums or, for types passed by reference, where the values lie in `bytes`
+    bulk::byte_store* values; // Datums if `plain`; otherwise a datum_place (datum_store.cpp) for each value
     bulk::byte_store* bytes;
 };
 
@@ -37,8 +38,9 @@ inline Datum fetch_plain(datum_store& store, std::uint32_t place)
     return bulk::fetch_value<Datum>(*store.values, place);
 }
 
-// Reads the value at a place, counted from 0. If it is passed by reference, it lies in the store or in the current
-// context. `null` must not be null if the value may be NULL; no value of a plain store is.
+// Reads the value at a place, counted from 0. A value that is passed by reference is in the store or in the current
+// memory context. `null` must not be null if the value may be NULL. For a plain store, which has no NULLs, `null` is
+// not set.
 Datum fetch_datum(datum_store& store, std::uint32_t place, bool* null = nullptr);
 
 struct numbered_values {
@@ -50,12 +52,13 @@ struct numbered_values {
     bulk::numbering numbers;
 };
 
-// Starts without values. An ERROR if the type has no extended hash function, or no operator for equality.
+// Starts without values. An ERROR if the type has no extended hash function or no equality operator.
 void open_numbered(numbered_values& fresh, bulk_host& host, bulk::memory_budget& budget, Oid type);
 
 std::uint32_t hash_of(numbered_values& known, Datum value);
 
-// The number of a value, which must not be NULL. A new value is kept; its number is the number of values before it.
+// The number of a value, which must not be NULL. A new value is kept, and gets the next number. `hash` must be the
+// result of hash_of().
 std::uint32_t number_of(numbered_values& known, Datum value, std::uint32_t hash);
 
 } // namespace minhash::pg

@@ -17,7 +17,7 @@ namespace minhash::pg {
 
 namespace {
 
-// Files are written and read in steps, so that a slow disk does not delay a cancel.
+// Files are written and read in steps of this many bytes, so that a slow disk does not delay a cancellation.
 constexpr std::size_t file_step = 1024 * 1024;
 
 bulk_host& self_of(bulk::host& host) { return static_cast<bulk_host&>(host); }
@@ -50,7 +50,7 @@ void end_phase(bulk::host& host)
 }
 
 // Calls transfer(done, part) for `count` bytes of a file, part by part. transfer() returns how many bytes it
-// transferred. `error` is the reason to report if a call transfers too few bytes without setting errno.
+// transferred. `error` is the errno to report if transfer() transfers too few bytes without setting errno.
 template <typename Transfer>
 void transfer_parts(std::size_t count, int error, const char* action, Transfer&& transfer)
 {

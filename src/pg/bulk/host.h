@@ -1,6 +1,6 @@
-// PostgreSQL as the engine's host (bulk/memory/host.h): a memory context, temporary files that temp_file_limit counts,
-// checks for cancel, and progress (progress.h). After an error or a cancel, what the engine leaves behind is freed with
-// the transaction.
+// PostgreSQL as the engine's host (bulk/memory/host.h). It provides a memory context, temporary files subject to
+// temp_file_limit, checks for cancellation, and progress reports (progress.h). After an error or a cancellation, all
+// memory and files of the engine are freed at the end of the transaction.
 #pragma once
 
 #include "pg/bulk/reread.h"
@@ -21,20 +21,20 @@ struct ParallelContext;
 
 namespace minhash::pg {
 
-constexpr int most_members = 64; // the most processes that a call can have, its own included
+constexpr int most_members = 64; // the maximum number of processes of a call, including its own
 
 struct shared_call;
 
 struct bulk_host : bulk::host {
-    MemoryContext memory;  // where the engine allocates now: within a phase, a context that ends with it
+    MemoryContext memory;  // where the engine allocates; during a phase, a context that is deleted when the phase ends
     MemoryContext lasting; // lasts as long as the call
     progress shown;
-    bool estimated; // the total of the present phase is an estimate
+    bool estimated; // the total of the current phase is an estimate
 
     rereading again;
     bool from_texts; // documents are texts; false: they are signatures
     text_reader reader;
-    bulk::growing<std::uint8_t> converted; // the current text in UTF-8, if the server's encoding is another one
+    bulk::growing<std::uint8_t> converted; // the current text in UTF-8, if the server encoding is not UTF-8
 
     // pg/bulk/workers.cpp
     ResourceOwner resources; // the resource owner of everything that must last as long as the call
@@ -47,14 +47,14 @@ struct bulk_host : bulk::host {
     int started;                             // how many workers were started
     bool in_step;                            // all processes are in a step, not between steps
     double start_time;                       // this process's CPU time when the call began
-    double step_time;                        // this process's CPU time when the present step or pause began
-    double shared_time;                      // this process's CPU time in all steps together
-    bulk::growing<File> files[most_members]; // the files open in this process, for each member
+    double step_time;                        // this process's CPU time when the current step began or the last ended
+    double shared_time;                      // this process's CPU time spent in steps
+    bulk::growing<File> files[most_members]; // for each member, the files of this member that this process has open
 };
 
 // (allow_workers(), file_of() and end_host() are in pg/bulk/workers.cpp.)
 
-// Makes a host whose memory is in the current context.
+// Initializes a host that allocates its memory in the current memory context.
 void start_host(bulk_host& fresh);
 
 // A text's bytes in UTF-8. The result points into the text, or to a converted copy.
@@ -66,13 +66,13 @@ void start_reporting(bulk_host& host);
 // Lets a host have up to max_parallel_maintenance_workers workers, or none if workers are impossible.
 void allow_workers(bulk_host& host);
 
-// The open file for a number that the engine uses.
+// The file that has this number in the engine. Opens the file if this process has not opened it yet.
 File file_of(bulk_host& host, int number);
 
-// Closes this process's files, and detaches it from everything that was shared.
+// Closes this process's files, and detaches this process from all shared memory.
 void end_host(bulk_host& host);
 
-// A budget of maintenance_work_mem.
+// A memory budget of maintenance_work_mem.
 bulk::memory_budget make_budget(bulk_host& owner);
 
 // A NOTICE if temporary files were needed.

@@ -71,7 +71,7 @@ void order_members(bulk::host& host, std::span<std::uint32_t> rows)
     MemoryContextReset(self.cluster_memory);
 }
 
-// Returns a row of the result. The component is left out if the result has no column for it.
+// Adds a row to the result. The component is left out if the result has no column for it.
 void put_member(const cluster_call& self,
                 Datum id,
                 Datum cluster,
@@ -117,8 +117,8 @@ void emit_lone(cluster_call& self)
     MemoryContextSwitchTo(former);
 }
 
-// -> (id, cluster_id, representative, size, similarity), and in the named form also the component: the smallest id of
-// all rows that near pairs connect with this row
+// -> (id, cluster_id, representative, size, similarity), and in the named form also the component: the smallest id in
+// the connected component of this row
 Datum return_clusters(const call_form& form)
 {
     enum { arg_near_representative = arg_own, arg_singletons };

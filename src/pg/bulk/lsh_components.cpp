@@ -1,4 +1,4 @@
-// lsh_components(): the connected components of pairs that a query returns, whatever their source.
+// lsh_components(): the connected components of the pairs that a query returns. The pairs can come from any source.
 #include "pg/bulk/call.h"
 #include "pg/errors.h"
 #include "pg/extension.h"
@@ -25,8 +25,8 @@ namespace minhash::pg {
 
 namespace {
 
-// Pairs are collected, and this many are joined at once, so that the memory that their ids lead to, which is scattered,
-// can be prefetched.
+// If ids are plain, pairs are collected and joined in batches of this size. The memory that is read for their ids is
+// scattered, and can be prefetched for a whole batch.
 constexpr int most_waiting = 256;
 
 struct waiting_pair {
@@ -53,7 +53,7 @@ struct component_call : bulk_call {
     Datum values[5];
     bool nulls[5];
     Datum* columns;       // the row's columns; all but the first are the same for a whole component
-    TupleTableSlot* slot; // holds the tuple whose columns these are; null: they are `values`
+    TupleTableSlot* slot; // holds the tuple that `columns` points into; null: `columns` is `values`
 };
 
 // Joins the collected pairs.
@@ -166,7 +166,7 @@ void read_pairs(component_call& call, const planned_select& query)
                               static_cast<unsigned long long>(call.skipped)));
 }
 
-// Fetches an id of a component, and prefetches an id that is needed soon, perhaps of a later component.
+// Fetches an id of a component, and prefetches an id that will be needed soon (perhaps an id of a later component).
 Datum fetch_id(component_call& call, const bulk::component_rows& found, std::size_t place)
 {
     constexpr std::size_t ahead = 32;
@@ -197,8 +197,8 @@ Datum smallest_of(component_call& call, const bulk::component_rows& found)
     return smallest;
 }
 
-// Prepares the result row, which is written again and again. If ids are plain, the row is a tuple whose columns are
-// overwritten, because to form a new tuple for each row would take longer than everything else.
+// Prepares the result row, which is reused for all rows of the result. If ids are plain, it is a tuple whose columns
+// are overwritten, because forming a new tuple for each row would take longer than everything else.
 void start_row(component_call& call)
 {
     call.nulls[4] = call.thresholds.empty();

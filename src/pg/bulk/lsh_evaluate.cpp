@@ -1,4 +1,4 @@
-// lsh_evaluate(): estimates how well bands and rows would do on a user's own texts.
+// lsh_evaluate(): estimates how well numbers of bands and rows would work on a user's own texts.
 #include "pg/bulk/call.h"
 #include "pg/errors.h"
 #include "pg/signer.h"
@@ -26,13 +26,13 @@ enum evaluate_argument {
     arg_evaluated_threshold,
     arg_evaluated_bands,
     arg_evaluated_rows,
-    arg_evaluated_scheme, // the first of a scheme's seven
+    arg_evaluated_scheme, // the first of the seven arguments for a scheme
 };
 
 constexpr std::size_t most_settings = 100;
 constexpr int most_anchors = 100000;
 
-// With fewer true pairs the recall is very uncertain.
+// With fewer true pairs than this, the recall is very uncertain.
 constexpr std::uint64_t enough_pairs = 30;
 
 // A row that may become an anchor. `hash` depends only on the id and the seed, and puts rows in a random order.
@@ -43,8 +43,8 @@ struct drawn_row {
     bool operator<(const drawn_row& other) const { return hash != other.hash ? hash < other.hash : row < other.row; }
 };
 
-// Draws the rows whose ids have the smallest hashes. This choice is random, but the same every time, whatever the order
-// of rows. The first few rows of the result, any number of them, are also a random choice.
+// Draws the rows whose ids have the smallest hashes. This choice is random, but it is the same in each call, whatever
+// the order of rows. The first rows of the result, however few, are also a random choice.
 std::span<const std::uint32_t> draw_anchors(bulk_call& call, std::uint32_t most, std::uint64_t seed)
 {
     Oid output;
@@ -63,7 +63,7 @@ std::span<const std::uint32_t> draw_anchors(bulk_call& call, std::uint32_t most,
             DatumGetUInt64(
                 hash_any_extended(reinterpret_cast<const unsigned char*>(id), static_cast<int>(strlen(id)), seed)),
             row};
-        if (kept == count) { // `drawn` is a heap, with the largest hash in front
+        if (kept == count) { // `drawn` is a heap with the largest hash first
             if (!(next < drawn[0]))
                 continue;
             std::pop_heap(drawn, drawn + kept--);
@@ -180,7 +180,7 @@ MINHASH_FUNCTION(lsh_evaluate)
     const int most = arg_between(fcinfo, arg_anchors, "anchors", 2, most_anchors);
     bulk_request wanted = {};
     wanted.threshold = arg_fraction(fcinfo, arg_evaluated_threshold, "threshold");
-    wanted.shape = {1, 1}; // any valid shape will do: bands are compared by their slots, not by keys
+    wanted.shape = {1, 1}; // any valid shape: bands are compared by their slots, not by keys
     wanted.recall = bulk::truth_recall;
     wanted.verify = verification::exact;
     wanted.texts_only = "Pairs are compared exactly, which signatures are not enough for.";

@@ -1,5 +1,5 @@
-// Functions that return pairs of rows, of one query or of two: lsh_pairs(), all near-duplicate pairs; lsh_contained(),
-// which texts are contained in others.
+// Functions that return pairs of rows, within one query or between two queries. lsh_pairs() returns all near-duplicate
+// pairs; lsh_contained() returns which texts are contained in which others.
 #include "pg/bulk/call.h"
 #include "pg/errors.h"
 #include "pg/extension.h"
@@ -19,13 +19,14 @@ namespace minhash::pg {
 
 namespace {
 
-// Between two queries, the left row of a pair belongs to the first query.
+// If there are two queries, the left row of each pair belongs to the first query.
 struct pair_call : bulk_call {
     SortSupportData order; // how ids are ordered
     MemoryContext pair_memory;
 };
 
-// Starts a call and reads its rows. `other_query` is the position of the argument that is the second query or NULL.
+// Starts a call and reads its rows. `other_query` is the position of an argument, which is the second query, or NULL if
+// there is only one query.
 pair_call& read_rows(const call_form& form, const bulk_request& wanted, int other_query)
 {
     const FunctionCallInfo fcinfo = form.fcinfo;
@@ -44,8 +45,8 @@ pair_call& read_rows(const call_form& form, const bulk_request& wanted, int othe
     return call;
 }
 
-// Returns a pair as a result row. Within one query, a pair of equal ids is left out, and the ids of a pair are swapped
-// if is_turned(call, pair, order) returns true. `order` says how the left id compares with the right one.
+// Adds a pair to the result. Within one query, a pair of equal ids is left out, and the ids of a pair are swapped if
+// is_turned(call, pair, order) returns true. `order` is the result of comparing the left id with the right one.
 template <auto is_turned>
 void put_pair(bulk::host& host, const bulk::found_pair& pair)
 {
@@ -63,11 +64,11 @@ void put_pair(bulk::host& host, const bulk::found_pair& pair)
     MemoryContextSwitchTo(former);
 }
 
-// True if the left id is larger than the right one, so that the smaller id comes to the left.
+// True if the left id is larger than the right one, so that the smaller id becomes the left one.
 bool is_falling(const pair_call&, const bulk::found_pair&, int order) { return order > 0; }
 
-// Two texts that are compared and have equally many shingles contain each other. Then the one with the larger id comes
-// to the left, so that deleting contained texts keeps the smallest id.
+// If the texts of a pair have equally many shingles, each contains the other. Then the left text (the contained one)
+// should have the larger id, so that deleting contained texts keeps the smallest id.
 bool contains_smaller(const pair_call& call, const bulk::found_pair& pair, int order)
 {
     return order < 0 && bulk::set_size(*call.rows, pair.left) == bulk::set_size(*call.rows, pair.right);

@@ -17,12 +17,13 @@ namespace minhash::pg {
 
 namespace {
 
-// The parts of a place: the row's number in its block, the block, and the number of the table, which starts at 1.
+// A place consists of the row's number in its block (lowest bits), the block, and the number of the table, counted from
+// 1.
 constexpr int number_bits = 16;
 constexpr int table_shift = number_bits + 32;
 
-// The table scan that directly returns the rows of a plan, or null. The table must be a heap: other table access
-// methods may not find a row by its TID.
+// If a plan is just the scan of a table, returns this scan; otherwise null. The table must be a heap: other table
+// access methods may be unable to find a row by its TID.
 const ScanState* scan_of(const PlanState* plan)
 {
     if (!IsA(plan, SeqScanState) && !IsA(plan, IndexScanState) && !IsA(plan, BitmapHeapScanState))
@@ -48,7 +49,7 @@ AttrNumber table_column(const Plan* plan, int column)
     return of_table && from->varattno > 0 ? from->varattno : 0;
 }
 
-// Whether a table with its TOAST table is larger than effective_cache_size.
+// Whether a table together with its TOAST table is larger than effective_cache_size.
 bool is_far(Relation table)
 {
     BlockNumber blocks = RelationGetNumberOfBlocks(table);
@@ -64,7 +65,7 @@ Relation table_of(const rereading& self, std::uint64_t place) { return self.tabl
 
 std::uint64_t block_of(std::uint64_t place) { return place >> number_bits; }
 
-// Prefetches the blocks of the next places, as many blocks as maintenance_io_concurrency says.
+// Prefetches the blocks of the next places. The number of prefetched blocks is limited by maintenance_io_concurrency.
 void read_ahead(rereading& self, std::uint64_t place)
 {
     const std::span<const std::uint64_t> places = self.expected;
@@ -85,8 +86,9 @@ void read_ahead(rereading& self, std::uint64_t place)
         }
 }
 
-// Reads a row on the page that was read last, without looking the page up again: the slot still pins it, and rows that
-// are signed lie side by side. Does for a heap (scan_of()) what table_tuple_fetch_row_version() would do.
+// Reads a row from the page that was read last, if the row is there. The page need not be looked up again, because the
+// slot still has it pinned. (Rows that are signed one after the other are often on one page.) For a heap (scan_of()),
+// the result is the same as that of table_tuple_fetch_row_version().
 bool fetch_from_same_page(TupleTableSlot* slot, const ItemPointerData& at, Snapshot snapshot)
 {
     auto* const row = reinterpret_cast<BufferHeapTupleTableSlot*>(slot);

@@ -11,7 +11,7 @@ extern "C" {
 
 namespace minhash::pg {
 
-// The column of a table that a query scans and returns. There is one for each query of a call.
+// The column of a table that a query scans and returns. There is at most one such column for each query of a call.
 struct scanned_column {
     Oid table;
     AttrNumber number;
@@ -20,37 +20,40 @@ struct scanned_column {
 constexpr int most_scanned = 2;
 
 struct rereading {
-    const TupleTableSlot* scanned; // the slot of the current query's scan; null: it does not just scan a table
+    const TupleTableSlot* scanned; // the slot of the current query's scan; null: no value can be read again
     scanned_column columns[most_scanned];
     Relation tables[most_scanned];
-    TupleTableSlot* slots[most_scanned]; // each holds the row read last
+    TupleTableSlot* slots[most_scanned]; // for each table, holds the row that was read last
     int count;
     bool sharing;                            // workers may also read values again
-    bool far;                                // a table is larger than memory
+    bool far;                                // a table is larger than effective_cache_size
     std::span<const std::uint64_t> expected; // places that will be read next
     std::size_t read;                        // how many of these places have been read
-    std::size_t ahead;                       // all places before this one have been prefetched
-    int blocks;                              // how many blocks of the prefetched places are still unread
+    std::size_t ahead;                       // how many of these places have been prefetched
+    int blocks;                              // how many prefetched blocks have not been read yet
     MemoryContext memory;                    // lasts as long as the call
     MemoryContext value_memory;
 };
 
-// Call this when a query has been started. `column` is a column of its result, counted from 1.
+// Call this after a query has been started. `column` is the column of the query's result whose values are to be read
+// again, counted from 1.
 void start_rereading(rereading& self, const QueryDesc& query, int column);
 
-// Like start_rereading(), but in a worker, for the columns that the leader has opened.
+// Like start_rereading(), but in a worker: opens the columns that the calling process has opened.
 void join_rereading(rereading& self, const scanned_column* columns, int count);
 
-// The place of the row that the query has just returned, in the engine's form; 0 if its value has to be kept.
+// The place of the row that the query has just returned, as the number that the engine uses for it; 0 if the row's
+// value cannot be read again and has to be kept.
 std::uint64_t place_of_row(const rereading& self);
 
 // The value at a place, detoasted. It is valid until the next call of this function.
 const struct varlena* read_again(rereading& self, std::uint64_t place);
 
-// Announces the places that will be read next, in this order. The array must stay valid until all have been read.
+// Announces the places that will be read next, in this order. The array must stay valid until all places have been
+// read.
 void expect_reads(rereading& self, std::span<const std::uint64_t> places);
 
-// Unpins the page that was read last.
+// For each table, unpins the page that was read last.
 void unpin(const rereading& self);
 
 void end_rereading(rereading& self);

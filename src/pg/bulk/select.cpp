@@ -73,7 +73,7 @@ const Bitmapset* primary_columns(Relation relation)
 // The columns of the primary key, as a row if there are several. Without a primary key, the column "id".
 column primary_key(Relation relation)
 {
-    RelationGetIndexList(relation); // finds out what the primary key is
+    RelationGetIndexList(relation); // sets rd_pkindex
     if (!OidIsValid(relation->rd_pkindex))
         return column_named(relation, "id");
     const char* const columns = pg_get_indexdef_columns(relation->rd_pkindex, false);
@@ -83,7 +83,8 @@ column primary_key(Relation relation)
     return {psprintf("(%s)", columns), RECORDOID};
 }
 
-// The first column of texts that is not in the key or, if there is none, the first such column of signatures.
+// The first column of texts that is not in the key. If there is none, the first column of signatures that is not in the
+// key.
 column compared_column(Relation relation, const column& key, Oid signature_type)
 {
     column signatures = {"body", InvalidOid};
@@ -132,8 +133,9 @@ Oid named_relation(const char* given, bool& is_name)
 
 bool takes_any_ids(std::string_view function) { return function == "lsh_evaluate"; }
 
-// Suggests a call of a function, with a query of the relation's own columns. These are the columns that the user names,
-// if the relation has them; otherwise its primary key, and its first column of texts or, if it has none, of signatures.
+// Suggests a call of a function, with a query that returns columns of the relation. These are the columns `id` and
+// `text` that the user has named, if the relation has them. Otherwise, they are the primary key and the column found by
+// compared_column().
 const char* suggest_call(Oid function, Oid relation, const char* id, const char* text)
 {
     const Relation opened = relation_open(relation, AccessShareLock);
@@ -262,7 +264,7 @@ Oid check_ids(Oid wanted, Oid given)
 // lsh_call_of_names(source, columns...): an ERROR that says what to write.
 //
 // Users often first try lsh_pairs('articles', 'id', 'body') or lsh_pairs('articles', 'body'). If the first argument is
-// a real query, a literal after it was meant as the type of ids or as the threshold.
+// a real query, the literal after it was probably meant as the type of ids or as the threshold.
 MINHASH_FUNCTION(lsh_call_of_names)
 {
     const Oid function = fcinfo->flinfo->fn_oid;

@@ -1,4 +1,5 @@
-// Runs a user's query, which is one SELECT that changes nothing, as the user, and passes its rows to a call.
+// Runs a user's query as the user, and passes the rows of the query to a call. The query must be a single SELECT that
+// changes nothing.
 #pragma once
 
 #include "pg/bulk/host.h"
@@ -18,8 +19,9 @@ struct planned_select {
     double rows; // how many rows PostgreSQL expects
 };
 
-// Plans the query in an argument, between SPI_connect() and SPI_finish(). An ERROR if the query may change anything, or
-// is only the name of a table. (For the hint of that error, the columns that are meant are guessed.)
+// Plans the query that an argument contains. Call this between SPI_connect() and SPI_finish(). An ERROR if the query
+// may change anything, or is only the name of a table. (In the latter case, the hint suggests a query with columns that
+// the user probably means.)
 planned_select plan_select(FunctionCallInfo fcinfo, int argument);
 
 // The destination to which the executor sends the rows of a query.
@@ -34,13 +36,14 @@ Call& call_of(DestReceiver* self)
     return *static_cast<Call*>(static_cast<row_receiver*>(self)->call);
 }
 
-// Runs a query with the snapshot of the calling statement. (SPI would run it without showing its plan.)
+// Runs a query with the snapshot of the calling statement. (SPI could run the query, too, but it does not expose the
+// running plan, which start_rereading() needs.)
 void run_select(const planned_select& query,
                 bulk_host& call,
                 void (*take_columns)(DestReceiver* self, int, TupleDesc columns),
                 bool (*take_row)(TupleTableSlot* row, DestReceiver* self));
 
-// Reports how many of the rows that PostgreSQL expects have been read.
+// Reports progress: how many rows have been read, out of the number that PostgreSQL expects.
 inline void report_read(bulk_host& call, const char* phase, std::uint64_t read, double expected)
 {
     bulk::report(call, phase, read, expected >= static_cast<double>(read) ? static_cast<std::uint64_t>(expected) : 0);

@@ -1,9 +1,9 @@
 // Workers of a bulk function. They are PostgreSQL's parallel workers, which have the snapshot, the user and the
-// settings of the call. They start after the call's queries have ended, so that no user code runs while they do parts
-// of the engine's steps (bulk/rows/steps.h).
+// settings of the call. They start after the call's queries have ended, so that no user code runs while workers do
+// parts of the engine's steps (bulk/rows/steps.h).
 //
-// Shared memory and files are freed with the call, however it ends. If workers are not available, the call continues
-// without them.
+// Shared memory and shared files are freed when the call ends, even if it fails. If workers are not available, the call
+// continues without them.
 #include "pg/bulk/host.h"
 #include "pg/memory.h"
 
@@ -32,12 +32,12 @@ extern "C" {
 
 namespace minhash::pg {
 
-// The start of the shared memory segment. A DSA area, which can grow, takes the rest of the segment.
+// The start of the shared memory segment. The rest of the segment is the beginning of a DSA area, which can grow.
 struct shared_call {
     Barrier phases; // even phase: between steps; odd: a step is being done
     bool ended;     // there are no more steps
     bulk::shared_number rows;
-    std::uint64_t first_room; // free shared memory before the call took any
+    std::uint64_t first_room; // how much shared memory was free before the call allocated any
     SharedFileSet files;
     scanned_column columns[most_scanned];
     int column_count;
@@ -46,7 +46,8 @@ struct shared_call {
 
 namespace {
 
-// With fewer bytes of texts, workers are not worthwhile: about so many are processed while workers start.
+// With fewer bytes of texts than this, workers are not worthwhile: one process handles about this many while workers
+// start.
 constexpr std::uint64_t least_work = 2 * 1024 * 1024;
 
 constexpr std::size_t first_area = 256 * 1024;
@@ -54,15 +55,16 @@ constexpr std::size_t area_offset = MAXALIGN(sizeof(shared_call));
 constexpr std::uint64_t handle_key = 1;
 constexpr std::uint64_t query_key = 2; // the text of the session's query
 
-// The parts of a file's number: a mark if it is shared, the member that made it, and how many files that member has
-// made.
+// A file's number consists of a mark (if the file is shared), the number of the member that created the file, and a
+// running count of this member's files.
 constexpr int shared_file = 1 << 30;
 constexpr int member_shift = 20;
 static_assert(most_members <= 1 << (30 - member_shift));
 
 bulk_host& self_of(bulk::host& host) { return static_cast<bulk_host&>(host); }
 
-// Runs work() with the call's resource owner, so that resources that it acquires last as long as the call.
+// Runs work() with the call's resource owner and memory context, so that everything that work() acquires lasts as long
+// as the call.
 template <typename Work>
 auto for_call(const bulk_host& self, Work&& work)
 {
@@ -75,8 +77,8 @@ auto for_call(const bulk_host& self, Work&& work)
     return result;
 }
 
-// How much more shared memory there is, as far as this is known. If the file system for shared memory is full,
-// PostgreSQL fails; in a container, that file system may be small.
+// How many bytes of shared memory are free, as far as this is known. If the file system for shared memory is full,
+// PostgreSQL reports an error. In a container, this file system may be small.
 std::uint64_t shared_room()
 {
     struct statvfs of;
@@ -85,9 +87,10 @@ std::uint64_t shared_room()
     return of.f_bavail * of.f_frsize;
 }
 
-// Whether to take shared memory for data that could be in a file instead. More than half of the room must be left for
-// data that has to be in memory, and an area is expected to grow by up to half its size. So each of two calls that run
-// at once may take a quarter of the room.
+// Whether to allocate shared memory for data that could be in a file instead. Five eighths of the memory that was free
+// at first must be left for data that has to be in memory and for other calls. Besides, an area is expected to grow by
+// up to half its size. So if such data is allocated in small pieces, it can use about a quarter of the memory that was
+// free at first.
 bool has_room(const shared_call& call, std::size_t bytes)
 {
     const std::uint64_t room = shared_room();
@@ -129,9 +132,9 @@ void start_sharing(bulk::host& host)
             dsa_create_in_place(place_of_area(self.segment), first_area, LWTRANCHE_PARALLEL_QUERY_DSA, self.segment);
         return true;
     });
-    // An area grows by ever larger segments. Without a limit, PostgreSQL may try to make a last segment larger than the
-    // room, and fail; a limit makes the last segment smaller. The limit is half of the room: the other half is left for
-    // another call, and for what workers need to start.
+    // An area grows by adding larger and larger segments. Without a limit, PostgreSQL may try to make a segment that is
+    // larger than the free memory, and fail. With a limit, the last segment is made smaller. The limit is half of the
+    // free memory; the other half is left for other calls, and for starting workers.
     if (room != PG_UINT64_MAX)
         dsa_set_size_limit(self.area, room / 2);
     self.sharing = true;
@@ -161,8 +164,8 @@ bulk::shared_number allocate_shared(bulk::host& host, std::size_t bytes, bool ne
                 errmsg("out of shared memory"),
                 errdetail("Failed on request of %zu bytes.", bytes),
                 errhint("Set max_parallel_maintenance_workers to 0 to do without."));
-    // Shared memory has no huge pages. Page faults on its many small pages would take up to a sixth of a
-    // call's time, so the pages are mapped at once.
+    // Shared memory has no huge pages. Page faults on its many small pages would take up to a sixth of a call's time,
+    // so all pages are mapped now.
     if (DsaPointerIsValid(made))
         map_pages(dsa_get_address(self.area, made), bytes);
     return made;
@@ -318,7 +321,7 @@ void allow_workers(bulk_host& host)
     host.meet_workers = meet_workers;
     host.end_workers = end_workers;
     host.least_work = workers_are_forced() ? 0 : least_work;
-    // A parallel worker, or a single-user server, can have no workers of its own.
+    // A parallel worker or a single-user server cannot have workers of its own.
     if (IsUnderPostmaster && !IsParallelWorker())
         host.most_workers = std::min(max_parallel_maintenance_workers, most_members - 1);
     host.again.sharing = host.most_workers > 0;
@@ -347,7 +350,8 @@ void end_host(bulk_host& host)
 namespace {
 
 // Does a worker's part of all steps. A worker that starts late joins the current step. A worker that fails never
-// arrives at the barrier, but its error is sent to the processes that wait for it, and they end, too.
+// arrives at the barrier, but its error is sent to the process that makes the call. That process then fails, too, and
+// terminates the other workers.
 void help_with_steps(bulk_host& self)
 {
     shared_call& call = *self.shared;

@@ -1,5 +1,5 @@
-// The functions of the access method, declared by the types that PostgreSQL has for them (see its manual, Index Access
-// Method Interface Definition). handler.cpp lists the functions.
+// The functions of the access method, declared with PostgreSQL's types for them (see its manual, Index Access Method
+// Interface Definition). handler.cpp lists the functions.
 #pragma once
 
 #include "pg/glue.h"

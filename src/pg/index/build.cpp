@@ -1,7 +1,7 @@
 // CREATE INDEX: the table's rows become pages of records, and all these pages become one run. One process does
-// everything, or several share the work; then their common state is in a parallel context's memory. They first read the
-// table's rows into pages of records, and then write the leaves of bands. The process that fills a page also logs it,
-// so that logging is shared, too.
+// everything, or several processes share the work; then their common state is in the shared memory of a parallel
+// context. The processes first read the table's rows into pages of records, and then write the leaves of bands. The
+// process that fills a page also logs it, so that logging is shared, too.
 #include "pg/index/am.h"
 #include "pg/index/columns.h"
 #include "pg/index/options.h"
@@ -42,7 +42,7 @@ namespace {
 
 enum class build_step {
     // Each process appends pages of records for the rows that it gets. The pages of all processes follow the meta page
-    // without a gap, and each page links to the next block, except perhaps the last page.
+    // without a gap, and each page links to the block after it.
     reading_table,
     writing_leaves,
     nothing_more,
@@ -53,7 +53,7 @@ struct shared_build {
     Oid index;
     bool concurrently;
 
-    // Even and odd phases alternate: all processes do the step; then the leader alone prepares the next step.
+    // In an odd phase, all processes do the step. In an even phase, the leader alone prepares the next step.
     Barrier phases;
     build_step step;
 
@@ -61,18 +61,18 @@ struct shared_build {
     pg_atomic_uint64 next_id;
     pg_atomic_uint64 records;
 
-    // The run that is being made, and the part of it whose leaves are being written: `pages` consecutive pages of
-    // records, from block `first` on.
+    // The run that is being made, and the part of its records whose leaves are being written: those on `pages`
+    // consecutive pages, from block `first` on.
     std::uint64_t run_id;
     BlockNumber first;
     std::uint32_t pages;
     pg_atomic_uint32 next_band;
 
     slock_t lock; // protects all members below, except `leaves`
-    meta made;    // what the meta page will be; the first signature read decides the scheme
-    double rows;  // how many rows the table has
+    meta made;    // the future meta page; the first signature that is read determines its scheme
+    double rows;  // how many rows of the table have been read
     bool broken_hot_chain;
-    sorted_leaves leaves[max_num_hashes]; // the leaves of each band, written by one process only
+    sorted_leaves leaves[max_num_hashes]; // the leaves of each band; only one process writes each element
 };
 
 struct build_crew {
@@ -98,14 +98,14 @@ struct reader {
     shared_build* shared;
     columns which;
     layout shape;       // has no bands while no signature has been read
-    std::uint8_t* page; // records that are not written yet; holding a locked page instead would block cancel
+    std::uint8_t* page; // records not yet written; collecting them in a locked page would block cancel
     int count;
     MemoryContext for_row;
     bool null_rows; // rows whose signature is NULL have been read
 };
 
-// Writes the collected records as a page. In this step, only pages of records are appended, so the block of the page
-// after this one is known.
+// Writes the collected records as a page. In this step, only pages of records are appended, so the page after this one
+// is in the next block.
 void write_page(reader& state)
 {
     Assert(state.count > 0 && state.count <= state.shape.records_per_page);
@@ -121,7 +121,8 @@ void write_page(reader& state)
         pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, static_cast<std::int64_t>(records));
 }
 
-// Sets the scheme of the index, if no process has set it yet, to that of the first signature that this process reads.
+// Sets the scheme of the index from the first signature that this process reads, unless another process has already set
+// it.
 void agree_on_scheme(reader& state, const scheme& scheme)
 {
     const banding shape = shape_for(state.index, scheme);
@@ -212,7 +213,7 @@ void start_or_end_step(build_crew& crew)
 }
 
 // Does a worker's part of all steps. A worker that starts late joins the current step. A worker that fails never
-// arrives at the barrier, but its error is sent to the processes that wait for it, and they end, too.
+// arrives at the barrier, but the leader raises the worker's error while it waits, and then ends the other workers.
 void do_steps(build_crew& crew)
 {
     bool in_step = BarrierAttach(&crew.shared->phases) % 2 != 0;
@@ -266,7 +267,7 @@ build_crew make_crew(Relation table, Relation index, IndexInfo* info, const meta
     }
     EnterParallelMode();
     crew.context = CreateParallelContext("minhash_lsh", "minhash_lsh_build", workers);
-    // The same snapshot as PostgreSQL uses in its own index builds.
+    // The same snapshot that PostgreSQL uses in its own index builds.
     if (info->ii_Concurrent)
         crew.snapshot = RegisterSnapshot(GetTransactionSnapshot());
     SnapshotData* const snapshot = info->ii_Concurrent ? crew.snapshot : SnapshotAny;
@@ -296,7 +297,7 @@ build_crew make_crew(Relation table, Relation index, IndexInfo* info, const meta
     return crew;
 }
 
-// Lets all processes do a step, and waits until it is done. If a worker has failed, its error is raised here.
+// Makes all processes do a step, and waits until the step is done. If a worker has failed, its error is raised here.
 void do_together(build_crew& crew, build_step step)
 {
     Assert(!IsParallelWorker() && step != build_step::nothing_more);

@@ -1,5 +1,6 @@
-// lsh_check: checks that an index agrees with its records. The check blocks nobody, so runs may be replaced meanwhile.
-// Then the check starts again, but without the runs that it has already checked, because a run never changes.
+// lsh_check(): checks that the trees of an index agree with its records and, if wanted, the records with the table. The
+// check blocks nobody, so runs may be replaced while it works. In that case, the check starts again, but skips the runs
+// that it has already checked, because a run never changes.
 #include "pg/arguments.h"
 #include "pg/index/am.h"
 #include "pg/index/check_table.h"
@@ -32,7 +33,7 @@ namespace minhash::pg::index {
 
 namespace {
 
-// A check starts again until it has started this many times.
+// The maximum number of times that a check starts.
 constexpr int most_attempts = 20;
 
 // What was counted in a run, or in the tail.
@@ -53,7 +54,7 @@ struct counts {
 struct checker {
     known_records known;
     growing<counts> done; // runs that have been checked
-    std::uint8_t* living; // a bit for each place of each block
+    std::uint8_t* living; // a bit for each place of each block: whether a living record of a checked run is there
     BlockNumber blocks;
     counts tail;
     counts all; // the counts for the tail and the runs together
@@ -68,7 +69,8 @@ struct checker {
     BlockNumber visited;
 };
 
-// Raises an ERROR if the meta page still has this run, or this tail. Returns false if it has been replaced meanwhile.
+// Raises an ERROR if the meta page still has the run, or the tail, that is being checked. Returns false if the run or
+// the tail has been replaced.
 bool doubt(const checker& state, BlockNumber block, const char* what)
 {
     meta later;
@@ -130,7 +132,8 @@ bool check_records(checker& state, BlockNumber first, std::uint32_t pages)
            doubt(state, first, "A page of records behind this one is missing.");
 }
 
-// Checks a leaf. The entry `child` of the inner page `parent` leads to it; a root has no parent (null).
+// Checks a leaf. `parent` is the inner page above the leaf, or null if the leaf is the root; `child` is the position of
+// the leaf in its parent.
 bool check_leaf(checker& state, BlockNumber block, const inner_view* parent, int child)
 {
     Assert(parent == nullptr || child < parent->count());
@@ -281,7 +284,7 @@ Relation open_index(Oid oid, Relation& table)
                 errmsg("\"%s\" is not an lsh index", RelationGetRelationName(index)),
                 errhint("Of a partitioned index, check the index of each partition."));
     if (table == nullptr || index->rd_index->indrelid != RelationGetRelid(table))
-        fail_no_relation(oid); // meanwhile, the OID was given to another relation
+        fail_no_relation(oid); // the OID has been reused for another relation
     if (RELATION_IS_OTHER_TEMP(index))
         ereport(ERROR,
                 errcode(ERRCODE_FEATURE_NOT_SUPPORTED),

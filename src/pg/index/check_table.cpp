@@ -24,10 +24,10 @@ namespace {
 
 // An entry is a record, or a row of the table with the checksum that its record must have.
 struct known_entry {
-    rank tid; // a rank without a distance: the TID only
+    rank tid; // the TID of the row, as a rank without a distance
     std::uint32_t checksum;
     bool is_row;
-    std::uint64_t number; // the record's number
+    std::uint64_t number; // the record's number; 0 for a row
 };
 
 // Entries are sorted as uuids. PostgreSQL compares the 16 bytes of uuids from the first to the last, so a row comes
@@ -140,14 +140,14 @@ bool has_place(table_page& at, rank row)
     return used;
 }
 
-// Compares records with rows, in the order of the table.
+// Compares records with rows, in the order of TIDs.
 void compare_all(known_records& known, Relation table)
 {
     const bool has_places = table->rd_rel->relam == HEAP_TABLE_AM_OID;
     const BufferAccessStrategy strategy = has_places ? GetAccessStrategy(BAS_BULKREAD) : nullptr;
     table_page page = {table, RelationGetNumberOfBlocks(table), strategy, InvalidBuffer};
     known_entry one;
-    std::optional<known_entry> before; // the last record
+    std::optional<known_entry> before; // the record before this entry
     while (next_entry(known, one)) {
         CHECK_FOR_INTERRUPTS();
         const bool again = before.has_value() && before->tid == one.tid;
@@ -158,7 +158,8 @@ void compare_all(known_records& known, Relation table)
         }
         if (has_places && !has_place(page, one.tid) && is_there(known, one))
             fail_different(known.index, one.tid, "is not in the table, but has a record in");
-        // If a row has two records, one of them may have been moved or marked dead after it was read.
+        // If a row seems to have two records, one of them may have been moved or marked dead after it was read. The
+        // check of `before` is repeated, to make sure that both records were there at the same time.
         if (again && before->number != one.number && is_there(known, *before) && is_there(known, one) &&
             is_there(known, *before))
             fail_different(known.index, one.tid, "has two records in");

@@ -56,7 +56,7 @@ columns columns_of(Relation index)
             found.signature = column;
             signatures++;
         } else if (constraint == nullptr || constraint[column] == equality) {
-            // A column of a constraint with another operator, such as <>, is not part of the scope.
+            // If a constraint uses another operator for a column, such as <>, the column is not part of the scope.
             found.scope |= 1u << column;
         }
     }

@@ -1,8 +1,9 @@
-// The columns of an index: one of signatures, and perhaps others, the scope. A search finds only rows that have the
-// same values in the scope as the query.
+// The columns of an index: one column of signatures and, optionally, other columns, which form the scope. If a query
+// has values for all columns of the scope, a search finds only rows with the same hash of these values.
 //
-// The scope is hashed to 32 bits, which are stored in the record and XORed into the keys of bands. This separates the
-// rows of different scopes, but keys of one scope that begin alike stay side by side, and keys need no more room.
+// The hash of the scope has 32 bits and is stored in the record. Spread over 40 bits, it is also XORed into band keys.
+// This separates the rows of different scopes without making keys longer, and keys of one scope that begin alike stay
+// neighbours.
 #pragma once
 
 #include "pg/index/format.h"
@@ -14,7 +15,7 @@ namespace minhash::pg::index {
 enum {
     distance = similar_to_query + 1,
     equality,   // for a column of the scope
-    inequality, // for a column of a constraint that distinguishes rows: not searched, only checked
+    inequality, // for a column of a constraint, as in (id WITH <>): not searched, only checked
     strategies = inequality,
 };
 
@@ -32,11 +33,12 @@ static_assert(INDEX_MAX_KEYS <= 32);
 // An ERROR unless there is exactly one column of signatures.
 columns columns_of(Relation index);
 
-// A NOTICE if a column of the scope is unique in the table, because then no two rows could be found similar.
+// Raises a NOTICE if a column of the scope is unique in the table, because then every row would have a scope of its
+// own.
 void notice_unique_scope(Relation heap, Relation index, const columns& which);
 
-// The hash of the values in the columns of the scope; 0 if there are no such columns. `types` are the types of the
-// values; if it is null, they are those of the columns.
+// The hash of the values in the columns of the scope; 0 if there are no such columns. `types` has the types of the
+// values; null: the values have the types of the columns.
 std::uint32_t
 hash_scope(Relation index, const columns& which, const Datum* values, const bool* nulls, const Oid* types = nullptr);
 

@@ -16,7 +16,7 @@ namespace minhash::pg::index {
 
 namespace {
 
-// Allocates everything in the executor's memory.
+// Allocates the reader beside the scan, because the reader lives until close_reader().
 void open_reader(IndexScanDesc scan, row_reader& reader)
 {
     const MemoryContext old = MemoryContextSwitchTo(GetMemoryChunkContext(scan));
@@ -56,9 +56,9 @@ bool conflicts(IndexScanDesc scan, row_reader& reader, ItemPointerData tid, doub
     bool more = false;
     if (!table_index_fetch_tuple(reader.fetch, &tid, &dirty, reader.slot, &more, &dead))
         return false;
-    // If another transaction is writing the row, its TOASTed values may vanish before they are read. The copy of its
-    // signature in the index is near enough, so report a conflict: PostgreSQL waits for that transaction to end, and
-    // then scans again.
+    // If another transaction is writing the row, the row's TOASTed values may vanish before they are read. The copy of
+    // the row's signature in the index is similar enough to report a conflict. PostgreSQL then waits for that
+    // transaction to end, and scans again.
     if (TransactionIdIsValid(dirty.xmin))
         return true;
     ResetPerTupleExprContext(reader.executor);

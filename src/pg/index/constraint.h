@@ -2,8 +2,8 @@
 //
 // PostgreSQL scans the index for rows that conflict with a new row, and would recheck these rows with the operator %,
 // whose threshold is a setting of the session. A constraint must not depend on that setting. So in such scans the index
-// itself decides, with the threshold with which it was built. It compares the signatures in the table, because a record
-// has only a shortened copy.
+// itself decides, by the threshold in its meta page. For this, it reads the signatures in the table, because records
+// have only shortened copies.
 #pragma once
 
 #include "pg/glue.h"
@@ -16,19 +16,19 @@ extern "C" {
 
 namespace minhash::pg::index {
 
-// Reads rows of the table. It is made when it is first needed.
+// Reads rows of the table. A scan opens its reader when it first needs a row.
 struct row_reader {
     IndexInfo* info;
     EState* executor;
     IndexFetchTableData* fetch;
-    TupleTableSlot* slot; // its pin keeps VACUUM from giving the TID to another row
+    TupleTableSlot* slot; // the pin in this slot keeps VACUUM from giving the row's TID to another row
 };
 
-// Whether a scan looks for conflicts with an exclusion constraint.
+// Whether PostgreSQL makes this scan to check an exclusion constraint.
 bool is_constraint_scan(IndexScanDesc scan);
 
-// Whether a row conflicts with the keys of the scan or, if another transaction is still writing the row, may conflict.
-// Returns false if the row is gone; then `dead` says whether it is dead for everybody.
+// Whether a row conflicts with the keys of the scan. Also true if the row may conflict, because another transaction is
+// still writing it. False if the row is gone; then `dead` says whether the row is dead to all transactions.
 bool conflicts(IndexScanDesc scan, row_reader& reader, ItemPointerData tid, double threshold, bool& dead);
 
 void close_reader(row_reader& reader);

@@ -11,7 +11,8 @@ namespace minhash::pg::index {
 
 namespace {
 
-// Copies the leaf, because a process that holds a page lock cannot be cancelled.
+// Loads the leaf at which the source continues. The leaf is copied, because a process that holds a page lock cannot be
+// cancelled.
 void load_leaf(entry_stream& stream, entry_stream::source& from)
 {
     const BlockNumber block = from.rest.leaf;

@@ -1,5 +1,5 @@
-// Merges the entries of several chains of leaves into one stream in key order, from which entries are read one leafful
-// at a time. One page of each chain is in memory.
+// Merges the entries of several chains of leaves into one stream in key order. Entries are read from the stream one
+// leafful at a time. One page of each chain is in memory.
 #pragma once
 
 #include "pg/growing.h"
@@ -7,7 +7,7 @@
 
 namespace minhash::pg::index {
 
-// The rest of a run's leaves, starting at an entry of a leaf.
+// The unread rest of a chain of leaves. It begins at an entry of a leaf.
 struct leaf_chain {
     std::uint64_t id;
     BlockNumber leaf; // none: the chain has no more entries
@@ -25,16 +25,16 @@ struct entry_stream {
     Relation index;
     source* sources;
     int source_count;
-    int* heap; // the sources that have entries, as a heap with the least key first
+    int* heap; // positions of the sources that have entries left, as a heap with the least key first
     int heap_size;
-    growing<BlockNumber>* used_up; // collects leaves that have been read to the end; null: not wanted
+    growing<BlockNumber>* used_up; // collects leaves that have been read to the end; null: they are not collected
 };
 
-// make_stream() makes a stream for at most this many chains, and add_source() adds each of them.
+// make_stream() makes a stream for up to `chains` chains, and each call of add_source() adds one.
 entry_stream make_stream(Relation index, std::size_t chains, growing<BlockNumber>* used_up);
 void add_source(entry_stream& stream, const leaf_chain& chain);
 
-// Collects entries until a leaf is full or no entries are left, and moves the chains past these entries.
+// Reads entries into `leaf` until it is full or no entries are left, and moves the chains past these entries.
 void read_leafful(entry_stream& stream, leaf_entries& leaf);
 
 } // namespace minhash::pg::index

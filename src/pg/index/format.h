@@ -1,20 +1,20 @@
-// The pages of an index USING lsh, as they are stored. Whoever changes the format must also change format_version, and
-// must keep indexes that were written before readable.
+// The pages of an index USING lsh, as they are stored. Anyone who changes the format must also increase format_version,
+// and must keep older indexes readable.
 //
-// A row of the table has one record in the index: a copy of its signature, compressed to 8 bits per slot
-// (core/compress.h), and the row's TID. Records are appended, and never change, except that they are marked dead. A run
-// makes some of the records searchable by a tree of entries (band, first bits of the band's slots, number of the
-// record); the tree never changes. The records that are in no run yet are the tail; they are compared one by one. Runs
-// add no information, so they can be rebuilt from records at any time.
+// Each row whose signature is not NULL has one record in the index: a copy of the row's signature, compressed to 8 bits
+// per slot (core/compress.h), and the row's TID. Records are appended, and never change, except that they are marked
+// dead. A run makes some of the records searchable by a tree of entries (band, first bits of the band's slots, number
+// of the record); the tree never changes. The records that are in no run yet are the tail; searches compare them one by
+// one. Trees hold no information of their own, so they can be rebuilt from the records at any time.
 //
 //     meta ──► run 0: root ──► inner ──► leaf ──► leaf ...     first ──► records ──► records ...
 //          ├─► run 1: root ──► leaf                            first ──► records
 //          ├─► tail:                                           first ──► records ──► (open)
-//          ├─► merge: the part written so far of the tree that runs are merged into
-//          └─► dead tree: the part not yet freed of the tree of a run that was merged
+//          ├─► merge: the new tree of runs that are being merged, as far as it has been written
+//          └─► dead tree: the old tree of a run that has been replaced, as far as it has not been freed
 //
 // The promise: every later version of minhash_lsh reads indexes of format version 4. An index of an unknown version is
-// refused at the first statement (read_meta).
+// refused by the first statement that reads it (read_meta).
 //
 // All pages are standard pages of BLCKSZ bytes with a trailer (the special space) of 16:
 //
@@ -23,23 +23,24 @@
 //
 //     meta      block 0: what all records have in common, runs, the tail (struct meta)
 //     records   records without gaps: num_hashes bytes (rounded up to even), hash of the scope 4
-//               (if the index has one, see columns.h), TID 6.
+//               (if the index has a scope, see columns.h), TID 6.
 //               id: the page's own. next: the next page of the run or the tail; none: this is
-//               the open page, to which insertions append
-//               Before the trailer, a bit for each record: whether a scan found its row dead. It
-//               may get lost, and is not logged
-//     leaf      node_head, count keys of key_width bits, count numbers of number_width bits, one
-//               after the other, the first in the lowest bits; both are stored minus the least one
-//               of the page. id: the run's. next: the next leaf
-//     inner     node_head, count keys of 8 bytes (the first of each page below) in room for
-//               head.room, count blocks of 4 in as much room. id: the run's. A page without keys
-//               is about to be freed. If head.room is filtered_room, the pages below are leaves,
-//               and a filter of the keys of each follows (see nodes.h)
-//     free      nothing; to be used again
+//               the open page, to which insertions append.
+//               Just before the trailer, a bit for each record: whether a scan found the record's
+//               row dead. These bits are not logged and may get lost
+//     leaf      node_head, `count` keys of key_width bits each, then `count` record numbers of
+//               number_width bits each, packed without gaps, the first in the lowest bits. Stored
+//               are the differences of the keys from key_base, and of the numbers from number_base.
+//               id: the run's. next: the next leaf
+//     inner     node_head, an array of head.room keys of 8 bytes (the first key of each page
+//               below), an array of head.room block numbers of 4; `count` of each are used. id: the
+//               run's. A page without keys is about to be freed. If head.room is filtered_room, the
+//               pages below are leaves, and a filter of each leaf's keys follows (see nodes.h)
+//     free      nothing; the page can be used again
 //
-// Ids make it safe to read without locks, because no id is used twice. If a reader meets a page of another run, or a
-// page of records that is younger than its copy of the meta page, the page has been freed and reused. Then the reader
-// starts again from the meta page.
+// No id is used twice, so readers need not lock runs. After a reader has copied the meta page, pages may be freed and
+// reused. The reader notices this when it meets a free page, a page with another run's id, or a page of records whose
+// id is not below next_id in the copy. Then the reader starts again from the meta page.
 #pragma once
 
 #include "pg/arguments.h"
@@ -77,13 +78,13 @@ constexpr int page_room = trailer_offset - contents_offset;
 
 constexpr int most_levels = 8;
 
-// A run. Its pages of records are a chain of record_pages pages, which starts at `first` and follows `next`. The link
-// of the chain's last page means nothing.
+// A run. Its pages of records are a chain of record_pages pages, which starts at `first` and follows the trailers'
+// `next`. The `next` of the last page means nothing.
 struct run {
     std::uint64_t id;
-    std::uint64_t records; // how many records were alive when the entries were written
-    std::uint64_t into;    // the merge that this run is part of; 0: none
-    BlockNumber root;      // none: no record was alive
+    std::uint64_t records; // how many records have entries
+    std::uint64_t into;    // the id of the merge that this run is part of; 0: none
+    BlockNumber root;      // none: no record has entries
     std::uint32_t height;  // levels of inner pages
     BlockNumber first;
     BlockNumber last;
@@ -93,7 +94,7 @@ struct run {
     std::uint32_t spare;
 };
 
-// A merge of neighbouring runs: the part of the new tree that has been written.
+// A merge of neighbouring runs, and how much of its new tree has been written.
 struct merge {
     std::uint64_t id;              // the id that the merged run will have
     std::uint64_t entries;         // how many entries have been written
@@ -102,7 +103,7 @@ struct merge {
     BlockNumber open[most_levels]; // the last page of each level, from level 1 on
 };
 
-// The tree of a run that was merged: the part that has not been freed yet.
+// The old tree of a run that has been merged or rewritten, as far as it has not been freed yet.
 struct dead_tree {
     std::uint64_t id;
     BlockNumber root;
@@ -123,14 +124,14 @@ struct meta {
     std::uint16_t rows;
     std::uint32_t run_count;
     std::uint64_t next_id;   // the id that the next run or page of records gets
-    std::uint64_t unswept;   // 0: no pages are lost; otherwise the id of work that may have left some
+    std::uint64_t unswept;   // 0: no pages are lost; otherwise the id of the work that may have lost pages
     std::uint64_t rewritten; // 0, or the run that VACUUM is rewriting without dead records
     std::uint32_t merge_count;
     std::uint32_t dead_tree_count;
-    BlockNumber tail_first;    // the first of the pages of records that are in no run
-    BlockNumber tail_last;     // the last of these, which is the open one
-    std::uint32_t tail_pages;  // including the open one
-    std::uint32_t scope_bytes; // bytes of the scope in a record: 0 or 4
+    BlockNumber tail_first;    // the first page of the tail
+    BlockNumber tail_last;     // the last page of the tail, which is the open page
+    std::uint32_t tail_pages;  // the number of pages of the tail, including the open page
+    std::uint32_t scope_bytes; // bytes of the scope's hash in a record: 0 or 4
     double threshold;          // the threshold of an exclusion constraint, or no_threshold
     std::uint32_t null_rows;   // 1: the table may have rows whose signature is NULL; they have no record
     std::uint32_t unused;
@@ -160,11 +161,11 @@ static_assert(sizeof(page_trailer) == 16 && sizeof(node_head) == 24 && sizeof(ru
 static_assert(sizeof(merge) == 56 && sizeof(dead_tree) == 16);
 static_assert(sizeof(meta) <= page_room && offsetof(meta, next_id) == 32);
 
-// The TID of a dead record has the offset 0. The TID of the record of an empty set, which no search finds, has this bit
-// in its offset; no table has offsets so large.
+// The TID of a dead record has the offset 0. If a record is of an empty set, it has no entries, and the offset of its
+// TID has this bit set; no table has offsets that large.
 constexpr OffsetNumber empty_set = 0x8000;
 
-// How records are stored, which follows from the scheme of an index.
+// How an index stores its records. All members follow from its meta page (layout_of).
 struct layout {
     minhash::scheme scheme;
     banding shape; // bands 0: not known yet, there are no records
@@ -172,7 +173,7 @@ struct layout {
     int tid_offset;
     int record_bytes;
     int records_per_page;
-    int place_bits; // a record's number is its block, and this many bits for its place there
+    int place_bits; // a record's number is its block, then this many bits for its place on that page
 };
 
 inline page_trailer& trailer_of(Page page) { return *reinterpret_cast<page_trailer*>(page + trailer_offset); }
@@ -243,8 +244,9 @@ inline std::uint32_t scope_of(const std::uint8_t* record, const layout& shape)
     return hash;
 }
 
-// These bits say whether a scan found the record's row dead for everybody. They lie in what PostgreSQL regards as the
-// page's free space. Full-page images leave it out, and each logged change sets it to zero.
+// The byte with the bit that says whether a scan found the record's row dead to all transactions. These bits lie in
+// what PostgreSQL regards as the page's free space. Full-page images leave that space out, and each logged change sets
+// it to zero.
 inline std::uint8_t& killed_bits(Page page, int place)
 {
     return reinterpret_cast<std::uint8_t*>(page)[trailer_offset - 1 - place / 8];
@@ -258,8 +260,8 @@ inline bool is_killed(Page page, const layout& shape, int place)
 
 inline bool is_dead(const ItemPointerData& tid) { return tid.ip_posid == 0; }
 
-// Whether a living record's TID, without `empty_set`, can be that of a row. (PostgreSQL would take InvalidBlockNumber
-// as a request for a new page of the table.)
+// Whether a living record's TID, with the bit `empty_set` cleared, can be the TID of a row. (PostgreSQL would treat
+// InvalidBlockNumber as a request for a new page of the table.)
 inline bool is_possible(const ItemPointerData& tid)
 {
     return ItemPointerGetBlockNumberNoCheck(&tid) != InvalidBlockNumber && tid.ip_posid <= MaxOffsetNumber;

@@ -2,8 +2,8 @@
 // Ranks do not depend on where records are in the index. So a scan can resume after any rank, and need not remember the
 // rows that it has returned.
 //
-// Rows are kept within work_mem: either only the best rows are wanted, or the rows for which there is no room go to
-// PostgreSQL's sort, which spills to a file.
+// The rows use no more memory than work_mem: either only the best rows are kept, or the rows that do not fit go to the
+// scan's bitmap or to PostgreSQL's sort, which spills to a file.
 #pragma once
 
 #include "pg/growing.h"
@@ -45,20 +45,20 @@ inline ItemPointerData tid_of(rank value)
 
 struct candidate {
     rank where;
-    std::uint64_t number; // the number of its record
+    std::uint64_t number; // the number of the row's record; 0: the row was read from the table
 };
 
 struct found_rows {
     growing<candidate> rows;
-    rank after;           // only rows of a higher rank are found
-    rank limit;           // only rows of at most this rank are found, because there are enough better ones
-    growing<rank> given;  // sorted: rows that were returned already, and must not be found again
+    rank after;           // only rows with higher ranks are found
+    rank limit;           // rows with higher ranks are left out, because enough better rows have been found
+    growing<rank> given;  // the sorted ranks of rows that have been returned and must not be found again
     std::size_t wanted;   // about this many of the best rows are kept; 0: all
-    std::size_t room;     // if all rows are kept: how many fit into memory; others go to `bitmap` or `sort`
-    TIDBitmap* bitmap;    // takes the rows without room, if it is not null
-    Tuplesortstate* sort; // takes these rows otherwise; made when it is first needed
+    std::size_t room;     // if all rows are kept: how many fit into memory before they go to `bitmap` or `sort`
+    TIDBitmap* bitmap;    // receives the rows that do not fit; null: they go to `sort`
+    Tuplesortstate* sort; // receives the rows that do not fit, if there is no bitmap; made when it is first needed
 
-    // Starts with nothing found, in zeroed memory.
+    // Prepares to find rows. All members must be zero before.
     void start(std::size_t rows_of_room);
 
     bool is_left_out(rank where) const
@@ -68,19 +68,21 @@ struct found_rows {
 
     void add(rank where, std::uint64_t number);
 
-    // Sorts the rows that are kept here, and removes duplicates.
+    // Sorts `rows`, and removes duplicates.
     void sort_rows();
 
-    // Call this after the last row has been added. Sorts the rows, here or in `sort`.
+    // Call this after the last row has been added. Sorts the rows, in `rows` or in `sort`.
     void finish();
 
-    // Sets `where` (0 at first) to the next row of `sort` that may be returned. Returns false if there is none.
+    // Moves `where` from the rank returned last (0 at first) to the next rank in `sort`. Returns false if no further
+    // row in `sort` may be returned.
     bool next_sorted(rank& where);
 
-    // Says that rows up to a rank may be returned now, and must not be found again. Returns how many of them are here.
+    // Allows rows up to the rank `upto` to be returned; these rows are not found again. Returns how many of them are in
+    // `rows`.
     std::size_t pass(rank upto);
 
-    // Remembers that some of the rows have been returned, so that they are not found again.
+    // Notes that the rows at `from` up to `to` - 1 have been returned, so that these rows are not found again.
     void remember(std::size_t from, std::size_t to);
 
     void close();

@@ -39,7 +39,7 @@ bool validate(Oid operator_class)
     return valid;
 }
 
-// Answers what PostgreSQL cannot find out by itself: whether a column supports ORDER BY.
+// Answers the only question that PostgreSQL cannot answer by itself: whether a column supports ORDER BY.
 bool answer_property(Oid index, int column, IndexAMProperty property, const char* name, bool* answer, bool* unknown)
 {
     if (property != AMPROP_DISTANCE_ORDERABLE || column == 0)

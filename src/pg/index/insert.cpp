@@ -15,13 +15,13 @@ namespace minhash::pg::index {
 
 namespace {
 
-// What a session remembers about an index, in rd_amcache. Another session may open another page meanwhile. So insertion
-// locks the page, and then checks whether that page is still the open one.
+// What a session caches about an index, in rd_amcache. Other sessions may open another page at any time. So an
+// insertion locks the cached page, and then checks whether that page is still open.
 struct insert_cache {
     layout shape;
     columns which;
     BlockNumber open;
-    bool has_null_rows; // the meta page says so
+    bool has_null_rows; // whether null_rows in the meta page is known to be 1
 };
 
 insert_cache& cache_of(Relation index)
@@ -34,7 +34,7 @@ insert_cache& cache_of(Relation index)
     return *static_cast<insert_cache*>(index->rd_amcache);
 }
 
-// Sets the cache from the meta page. Returns the id that the next page will get.
+// Sets the cache from the meta page. Returns the meta page's next_id.
 std::uint64_t refresh(Relation index, insert_cache& cache)
 {
     meta now;
@@ -45,8 +45,8 @@ std::uint64_t refresh(Relation index, insert_cache& cache)
     return now.next_id;
 }
 
-// Locks the open page. The page that the cache or the meta page named may have been closed meanwhile. But then another
-// page has been opened, and next_id has changed.
+// Locks the open page. Before the page in the cache is locked, another session may close it and open another page,
+// which changes next_id. If the page is not open although next_id has not changed, the index is damaged.
 Buffer lock_open_page(Relation index, insert_cache& cache)
 {
     for (std::uint64_t before = 0;;) {
@@ -75,7 +75,7 @@ void append_record(Relation index, const layout& shape, Buffer buffer, const std
     all.finish();
 }
 
-// Lets scans know that there are rows whose signature is NULL.
+// Notes in the meta page that rows may have NULL as their signature, because scans must read these rows from the table.
 void note_null_row(Relation index, insert_cache& cache)
 {
     if (cache.has_null_rows)

@@ -20,13 +20,14 @@ namespace {
 
 // How much work is done at once.
 struct pace {
-    std::uint32_t run_pages; // a run of the tail has at most this many
-    int leaves;              // at most this many leaves are written
-    int frees;               // about this many pages are freed
-    // A run that is at most this many times as large as all newer ones together is merged; 0: no merge is begun.
+    std::uint32_t run_pages; // the maximum number of pages of the tail that become one run
+    int leaves;              // the maximum number of leaves that are written
+    int frees;               // about how many pages are freed
+    // A run is merged with all newer runs if it is no more than this many times as large as they are together. 0: no
+    // merge is begun.
     std::uint64_t factor;
-    // VACUUM also merges small runs that are older than large ones, and checks for cancel while it writes a run of the
-    // tail.
+    // If the newest run needs no merge, VACUUM also looks for older runs to merge. It can be cancelled while it makes a
+    // run from the tail.
     bool is_vacuum;
 };
 
@@ -67,8 +68,8 @@ void link(Relation index, BlockNumber block, BlockNumber next)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wvolatile"
 
-// Makes a run of the first pages of the tail, never of the open one. This can be cancelled only in VACUUM: otherwise
-// writers with a short timeout would start a run again and again, and never finish it.
+// Makes a run from the first pages of the tail, but never from the open page. Only VACUUM can be cancelled here. If
+// writers could be, those with a short timeout would start a run again and again, and never finish it.
 void make_run_of_tail(Relation index, const layout& shape, const meta& now, const pace& how)
 {
     const std::uint32_t most = how.run_pages;
@@ -87,7 +88,7 @@ void make_run_of_tail(Relation index, const layout& shape, const meta& now, cons
         fail_damaged(index, pages.at[pages.count - 1], "The tail ends before its open page.");
     if (!how.is_vacuum)
         HOLD_INTERRUPTS();
-    // If writing fails, VACUUM will free what was written.
+    // If writing fails, VACUUM will free the pages written so far.
     std::uint64_t id = 0;
     change_meta(index, [&](meta& stored) { stored.unswept = id = stored.next_id++; });
     const run made = write_run({index, &shape, id, nullptr}, pages);
@@ -96,7 +97,7 @@ void make_run_of_tail(Relation index, const layout& shape, const meta& now, cons
         stored.tail_first = after;
         stored.tail_pages -= count;
         stored.unswept = now.unswept;
-        stored.next_id++; // so that every reader sees that something has changed
+        stored.next_id++; // so that readers can see that the meta page has changed
     });
     if (!how.is_vacuum)
         RESUME_INTERRUPTS();
@@ -112,8 +113,9 @@ std::uint64_t record_pages_of(std::span<const run> runs)
     return pages;
 }
 
-// The newest runs that are to be merged, and are in no merge yet: each is at most `factor` times as large as all newer
-// runs of the group together. Empty if there are no such runs.
+// Chooses a group of neighbouring runs to be merged, from the newest runs that are in no merge yet. Each run of the
+// group, except the newest, is no more than `factor` times as large as all newer runs of the group together. If there
+// are no runs to be merged, the group has fewer than 2 runs.
 std::span<run> choose_runs(meta& now, const layout& shape, const pace& how)
 {
     run* end = now.runs + now.run_count;
@@ -122,7 +124,7 @@ std::span<run> choose_runs(meta& now, const layout& shape, const pace& how)
         const run& older = first[-1];
         if (older.into != 0 || older.id == now.rewritten)
             break;
-        // Runs that are smaller than a run made of the tail count as equally large.
+        // The newer runs count as no smaller than a run made from the tail, so that small runs are merged in any case.
         const std::uint64_t pages = record_pages_of({first, end});
         if (pages > 0 && older.record_pages > std::max<std::uint64_t>(pages, long_tail(shape)) * how.factor) {
             if (end - first > 1 || !how.is_vacuum)
@@ -151,7 +153,7 @@ BlockNumber first_leaf(Relation index, const run& which)
 // Begins a merge if there are runs to be merged. Returns whether it did.
 bool begin_merge(Relation index, const layout& shape, meta& now, const pace& how)
 {
-    // Each run may become a dead tree.
+    // The list of dead trees must have space for each run, because each run's tree may become dead.
     if (how.factor == 0 || now.merge_count == most_merges || now.dead_tree_count > most_dead_trees - most_runs)
         return false;
     const std::span<run> chosen = choose_runs(now, shape, how);
@@ -183,7 +185,7 @@ std::span<run> parts_of(meta& now, std::uint64_t merge_id)
     return {first, std::find_if_not(first, all.end(), is_part)};
 }
 
-// Replaces the parts of a merge by the merged run. The trees of the parts are dead from then on.
+// Replaces the runs of a merge (`parts`) by the merged run. The trees of the old runs become dead trees.
 void end_merge(Relation index, std::span<const run> parts, const merge& state)
 {
     for (std::size_t at = 0; at + 1 < parts.size(); at++)
@@ -206,12 +208,12 @@ void end_merge(Relation index, std::span<const run> parts, const merge& state)
         stored.run_count -= static_cast<std::uint32_t>(parts.size()) - 1;
         *find_by_id(merges_of(stored), state.id) = merges_of(stored).back();
         stored.merge_count--;
-        stored.next_id++; // so that every reader sees that something has changed
+        stored.next_id++; // so that readers can see that the meta page has changed
     });
 }
 
-// Writes at most `most` leaves of a merge, and ends the merge when no entries are left. Returns how many leaves it
-// wrote.
+// Writes no more than `most` leaves of a merge, and ends the merge when no entries are left. Returns the number of
+// leaves written.
 int continue_merge(Relation index, const layout& shape, meta& now, const merge& which, int most)
 {
     const std::span<const run> parts = parts_of(now, which.id);
@@ -248,10 +250,10 @@ const merge& smallest_merge(meta& now)
     });
 }
 
-// Frees the last leaves of a dead tree, or its last inner page if that has no children left. Leaves that are freed
-// together have the same parent. When the root is freed, the tree is removed from the meta page. What is left of the
-// tree shows how far this work has got. A reader with an old copy of the meta page may find a freed page; then it
-// starts again. Returns how many pages were freed; sets `is_root` to whether the root was.
+// Frees the last leaves of a dead tree, or the last inner page if that page has no children left. Leaves that are freed
+// together have the same parent. Freed pages are removed from their parent, so the tree itself shows which pages are
+// left. When the root is freed, the tree is removed from the meta page. A reader with an old copy of the meta page that
+// meets a freed page starts again. Returns how many pages were freed; `is_root` is set to whether the root was freed.
 int free_last_pages(Relation index, const dead_tree& tree, bool& is_root)
 {
     const BlockNumber end = RelationGetNumberOfBlocks(index);
@@ -304,8 +306,8 @@ int free_last_pages(Relation index, const dead_tree& tree, bool& is_root)
 void free_dead_pages(Relation index, const meta& now, int most)
 {
     int freed = 0;
-    // Take the latest trees first, which are smaller: otherwise many dead trees could wait behind a large one, and then
-    // no merge begins.
+    // The latest trees come first, because they are smaller. Otherwise, many dead trees could wait behind a large one,
+    // and no merge begins while there are too many dead trees.
     for (std::uint32_t at = now.dead_tree_count; at-- > 0;) {
         for (bool is_root = false; !is_root;) {
             CHECK_FOR_INTERRUPTS();
@@ -333,8 +335,8 @@ void forget_rewriting(Relation index, meta& now)
     return holds_lock(tag, ExclusiveLock);
 }
 
-// Does a bounded part of the work. Returns whether there was any. If `short_tail`, even a short tail becomes a run,
-// except for its open page.
+// Does a limited part of the work. Returns whether there was any work. If `short_tail`, even a short tail becomes a
+// run, except for its open page.
 bool merge_some(Relation index, worker who, bool short_tail)
 {
     Assert(has_locked_runs(index));
@@ -364,7 +366,8 @@ bool merge_some(Relation index, worker who, bool short_tail)
     return worked;
 }
 
-// Calls merge_some() in a memory context of its own. The caller holds the lock of the runs, which is then released.
+// Calls merge_some() in a memory context of its own. The caller must hold the lock of the runs; this function releases
+// it.
 bool merge_and_unlock(Relation index, worker who, bool short_tail)
 {
     const MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "lsh merge", ALLOCSET_DEFAULT_SIZES);
@@ -394,9 +397,9 @@ void merge_a_little(Relation index)
         merge_and_unlock(index, worker::writer, false);
 }
 
-// Takes turns until nothing is left, or up to a limit, because writers add work meanwhile. Unless `begins_merges`, all
-// pages that the tail has now, except the open one, become runs, even if they are few. Pages that are added later need
-// not become runs.
+// Works in turns until nothing is left to do. The number of turns is limited, because writers may keep adding work.
+// Unless `begins_merges`, all current pages of the tail except the open page become runs, even if they are few. Pages
+// that are added later need not become runs.
 void merge_all(Relation index, bool begins_merges)
 {
     meta now;

@@ -2,9 +2,9 @@
 //
 // In a small run, the pages just above the leaves have few children, and a filter of each child's keys, so a lookup
 // reads only those leaves that probably have the key. This helps because most runs are small and do not have the key.
-// (Filters: Bloom, "Space/Time Trade-offs in Hash Coding with Allowable Errors", 1970; both bits in one word: Putze,
-// Sanders, Singler, "Cache-, Hash- and Space-Efficient Bloom Filters", 2007. With four bits per key, one in six absent
-// keys passes.)
+// (Filters: Bloom, "Space/Time Trade-offs in Hash Coding with Allowable Errors", 1970; both bits of a key in one word:
+// Putze, Sanders, Singler, "Cache-, Hash- and Space-Efficient Bloom Filters", 2007. With four bits per key, one in six
+// absent keys passes.)
 #pragma once
 
 #include "pg/index/pages.h"
@@ -14,8 +14,8 @@
 
 namespace minhash::pg::index {
 
-// get_bits() reads a number of `width` bits, at most most_width. It loads 8 bytes, of which some may belong to the next
-// data on the page.
+// get_bits() reads a number of `width` bits, no more than most_width. It loads 8 bytes, so it may also load some of the
+// data that follows on the page.
 constexpr int most_width = 57;
 
 inline std::uint64_t get_bits(const char* from, std::uint32_t bit, std::uint32_t width)
@@ -60,7 +60,7 @@ struct leaf_view {
     }
 };
 
-// Whether the page is a leaf of the run. An ERROR if it is one, but is damaged.
+// Sets `view`, and returns true, if the page is a leaf of the run. An ERROR if the leaf is damaged.
 bool view_leaf(Relation index, Buffer buffer, std::uint64_t run_id, leaf_view& view);
 
 // The entries of one leaf. They are collected in ascending or in descending key order, until no more fit, and then
@@ -72,7 +72,7 @@ struct leaf_entries {
     std::uint64_t least_number;
     std::uint64_t most_number;
 
-    // The most entries that a page is expected to hold.
+    // The maximum number of entries of a leaf, even if its page has space for more.
     static constexpr int most = node_room / 2;
     std::uint64_t keys[most];
     std::uint64_t numbers[most];
@@ -123,12 +123,12 @@ struct inner_view {
 
     bool has_filters() const { return head->room == filtered_room; }
 
-    // Whether a child may have entries with the key, by its filter. The page must have filters.
+    // Whether the filter of a child says that the child may have entries with the key. The page must have filters.
     bool may_have(int child, std::uint64_t key) const;
 };
 
-// Whether the page is an inner page of the run. An ERROR if it is one, but is damaged. A page that is about to be freed
-// has no children.
+// Sets `view`, and returns true, if the page is an inner page of the run. An ERROR if the page is damaged, or if it is
+// on another level. A page that is about to be freed has no children.
 bool view_inner(Relation index, Buffer buffer, std::uint64_t run_id, std::uint32_t level, inner_view& view);
 inner_view inner_view_of(Page page); // the page must have been checked
 

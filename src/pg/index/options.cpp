@@ -22,7 +22,7 @@ namespace minhash::pg::index {
 
 namespace {
 
-// The options as PostgreSQL parses them. A default lies outside the valid range and means "not given".
+// The options as PostgreSQL parses them. Each default lies outside the option's valid range and means "not given".
 struct index_options {
     std::int32_t length; // the length word of a varlena
     int bands;
@@ -33,9 +33,10 @@ struct index_options {
 constexpr index_options not_given = {0, 0, 0, -1};
 
 relopt_kind option_kind;
-object_access_hook_type next_hook; // the hook that another module has set before, or null
+object_access_hook_type next_hook; // the hook that another module set before this one, or null
 
-// The fewest bands that have a recall of 95% at a similarity of 0.5 with 3 rows, or at a similarity of 0.6 with 4 rows.
+// The smallest number of bands whose recall is at least 95% both at a similarity of 0.5 with 3 rows, and at a
+// similarity of 0.6 with 4 rows.
 constexpr int default_bands = 23;
 constexpr int default_rows = 5;
 
@@ -94,8 +95,8 @@ void refuse_changed_options(Oid relation)
     ReleaseSysCache(before);
 }
 
-// PostgreSQL calls this when an object has been changed. ALTER INDEX has loaded this library by then, because it has
-// asked for the access method of the index.
+// PostgreSQL calls this when an object has been changed. ALTER INDEX has loaded this library by then, because it looked
+// up the access method of the index.
 void see_access(ObjectAccessType access, Oid kind, Oid object, int part, void* argument)
 {
     if (next_hook != nullptr)
@@ -144,7 +145,7 @@ bytea* parse_options(Datum given, bool validate)
 
 double constraint_threshold(Relation index)
 {
-    // Frozen: a dump of a constraint without the option relies on it.
+    // This value must never change, because dumps of constraints without the option rely on it.
     constexpr double default_threshold = 0.8;
 
     const auto* const options = reinterpret_cast<const index_options*>(index->rd_options);
@@ -167,8 +168,8 @@ banding shape_for(Relation index, const scheme& scheme)
         check_bands(shape, scheme);
         return shape;
     }
-    // With few hashes, bands are made so short that there are at least 5 of them, so that texts that share half of
-    // their slots may be found.
+    // With few hashes, bands have fewer rows, so that there are at least 5 bands. Otherwise, texts that share half of
+    // their slots would hardly ever be found.
     const int rows = std::min(default_rows, scheme.num_hashes / 5);
     return {std::min(default_bands, scheme.num_hashes / rows), rows};
 }

@@ -9,16 +9,17 @@ extern "C" {
 
 namespace minhash::pg::index {
 
-// Registers the options with PostgreSQL, once, when the library is loaded. From then on, ALTER INDEX may not change
-// them: the index would stay as it is, and a dump would show a different constraint from the one that is enforced.
+// Registers the options with PostgreSQL when the library is loaded, and keeps ALTER INDEX from changing them. A change
+// would have no effect on the index, and a dump would show a different constraint from the one that is enforced.
 void define_options();
 
 bytea* parse_options(Datum given, bool validate);
 
-// The threshold of a new index of a constraint; no_threshold for any other index, and an ERROR if that has the option.
+// The threshold of a new index, or no_threshold if the index does not belong to an exclusion constraint. An ERROR if an
+// index without a constraint has the option.
 double constraint_threshold(Relation index);
 
-// The bands and rows that an index has for signatures of a scheme; an ERROR if they do not fit.
+// The bands and rows that an index uses for signatures of a scheme; an ERROR if they do not fit the scheme.
 banding shape_for(Relation index, const scheme& scheme);
 
 } // namespace minhash::pg::index

@@ -17,7 +17,7 @@ namespace minhash::pg::index {
 namespace {
 
 // The buffers in which this session last read pages. Lookups read some pages again and again, such as the meta page,
-// roots and the tail. The places are only hints: PostgreSQL checks that the buffer still has the page.
+// roots and the tail. The places are only hints: PostgreSQL checks whether the buffer still has the page.
 struct page_place {
     Oid file;
     BlockNumber block;
@@ -28,15 +28,15 @@ struct page_place {
 constexpr std::size_t place_count = 4096;
 page_place places[place_count];
 
-// If a page is found by its place, its buffer's usage count does not rise. So one use out of this many takes the usual
-// way; otherwise the most-used pages would be evicted first.
+// If a page is found by its place, the usage count of its buffer does not rise. So one use out of this many calls
+// ReadBuffer() instead; otherwise the most-used pages would be evicted early.
 constexpr std::uint32_t uses_that_count = 16;
 
 page_place& place_of(Oid file, BlockNumber block) { return places[(file * 31 + block) % place_count]; }
 
-// Pins a page if it is still in the buffer where it was last read. If that buffer is not known, tries the buffer after
-// that of the previous block, because pages that were read one after the other often lie so. Invalid if the page is not
-// there.
+// Pins a page if it is still in the buffer where this session last found it. If that buffer is not known, tries the
+// buffer after the one that has the previous block, because pages that were read one after the other often lie next to
+// each other. Returns InvalidBuffer if the page was not found, or if this use must call ReadBuffer().
 Buffer recall_page(Relation index, Oid file, BlockNumber block, page_place& place)
 {
     if (place.buffer != InvalidBuffer && place.file == file && place.block == block)
@@ -50,8 +50,8 @@ Buffer recall_page(Relation index, Oid file, BlockNumber block, page_place& plac
                : InvalidBuffer;
 }
 
-// How many pages are tried to find a free one. The number is small, because the caller may hold a page that others wait
-// for.
+// The maximum number of pages that are tried to find a free one. It is small, because the caller may hold a lock on a
+// page that others wait for.
 constexpr int most_looks = 16;
 
 // Takes a page from the free space map. The map is not logged, and after a crash it may name pages that are in use. So
@@ -73,8 +73,8 @@ Buffer take_free_page(Relation index)
     return InvalidBuffer;
 }
 
-// The file is extended by at most this many pages, and by at most its length divided by `left_share`, so that few pages
-// are left over.
+// A build extends the file by up to this many pages at once, but by no more than its length divided by `left_share`, so
+// that few pages are left over.
 constexpr BlockNumber most_at_once = 1024;
 constexpr BlockNumber left_share = 64;
 
@@ -95,15 +95,15 @@ Buffer take_page(Relation index, new_pages& supply)
     return ReadBufferExtended(index, MAIN_FORKNUM, block, RBM_ZERO_AND_LOCK, nullptr);
 }
 
-// Whether a tree's id has been assigned already, and its height is possible.
+// Whether a tree's id has been assigned already, and whether its height is possible.
 template <typename Tree>
 bool is_possible_tree(const Tree& tree, const meta& value)
 {
     return tree.id != 0 && tree.id < value.next_id && tree.height <= most_levels;
 }
 
-// Whether each merge has runs, which are neighbours, no run is part of an unknown merge, and the list of dead trees has
-// room for the runs of all merges.
+// True if each merge has runs and these are neighbours, no run is part of an unknown merge, and the list of dead trees
+// has space for the runs of all merges.
 bool have_runs(const meta& value)
 {
     std::uint32_t seen = 0; // a bit for each merge
@@ -165,7 +165,7 @@ void fail_damaged(Relation index, BlockNumber block, const char* what)
 
 Buffer pin_page(Relation index, BlockNumber block, BufferAccessStrategy strategy)
 {
-    // To the buffer manager, this block number asks for a new page.
+    // The buffer manager would treat this block number as a request for a new page.
     if (block == InvalidBlockNumber)
         fail_damaged(index, block, "A page leads nowhere.");
     if (strategy != nullptr || RelationUsesLocalBuffers(index))
@@ -197,8 +197,8 @@ bool is_free(Page page) { return PageIsNew(page) || is_kind(page, page_kind::fre
 
 BlockNumber count_blocks(Relation index)
 {
-    // A session that extends the index locks the new page before it releases this lock, so no block that is counted
-    // here is still unlocked and new.
+    // A session that extends the index locks the new page before it releases this lock. So no block counted here is a
+    // new page that its session has not locked yet.
     LockRelationForExtension(index, ExclusiveLock);
     const BlockNumber blocks = RelationGetNumberOfBlocks(index);
     UnlockRelationForExtension(index, ExclusiveLock);

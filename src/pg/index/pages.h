@@ -12,13 +12,13 @@ extern "C" {
 
 namespace minhash::pg::index {
 
-// Raises an ERROR that a page is damaged.
+// Raises an ERROR that reports a damaged page.
 [[noreturn]] void fail_damaged(Relation index, BlockNumber block, const char* what);
 
 // Modes of page locks, which are an enum from PostgreSQL 19 on.
 using lock_mode = decltype(BUFFER_LOCK_SHARE);
 
-// pin_page() pins a page; read_page() also locks it in this mode. An ERROR if the index cannot have such a block.
+// pin_page() pins a page; read_page() also locks the page in this mode. An ERROR if the block number is invalid.
 Buffer pin_page(Relation index, BlockNumber block, BufferAccessStrategy strategy = nullptr);
 Buffer read_page(Relation index, BlockNumber block, lock_mode mode, BufferAccessStrategy strategy = nullptr);
 
@@ -28,11 +28,12 @@ bool is_kind(Page page, page_kind kind);
 // Whether a page is new or was freed.
 bool is_free(Page page);
 
-// The number of blocks, read while no other session can add one, so that no counted block is new and not yet locked.
+// The number of blocks. It is read while no session can extend the index, so each counted block has already been locked
+// by the session that added it.
 BlockNumber count_blocks(Relation index);
 
-// The supply of new pages of a build. Its processes take them in block order, beginning after the meta page. The file
-// is extended by many pages at once, so some pages are left over at the end.
+// The supply of new pages for a build. The build's processes take pages in block order, beginning after the meta page.
+// The file is extended by many pages at once, so some pages are left over at the end.
 struct new_pages {
     pg_atomic_uint32 next;
     pg_atomic_uint32 end; // the end of the file, in blocks
@@ -41,8 +42,8 @@ struct new_pages {
 // Frees the pages that are left over, for insertions to use.
 void free_left_pages(Relation index, new_pages& supply);
 
-// A page for new contents, locked exclusively: from the build's supply or, if `supply` is null, a free page or a page
-// that extends the index.
+// Returns an exclusively locked page for new contents. The page comes from the build's supply. If `supply` is null, it
+// is a free page, or a new page at the end of the index.
 Buffer new_page(Relation index, new_pages* supply);
 
 void init_page(Page page, page_kind kind, int level, std::uint64_t id);
@@ -50,23 +51,23 @@ void init_page(Page page, page_kind kind, int level, std::uint64_t id);
 // Frees a page, which is locked exclusively, and releases its buffer.
 void free_page(Relation index, Buffer buffer);
 
-// Logs a complete new page (if not `always_log`, only if changes of the index are logged), and releases its buffer.
-// Nobody reads the page yet, because nothing points to it, or because the index is being built.
+// Logs a complete new page, and releases its buffer. Unless `always_log`, the page is logged only if the index needs
+// WAL. Nobody reads the page yet, because nothing points to it, or because the index is being built.
 void finish_page(Relation index, Buffer buffer, bool always_log = false);
 
 // The number of records on a page of records; an ERROR if the number is impossible.
 int records_on(Relation index, Buffer buffer, const layout& shape);
 
-// An ERROR if a page points to a block that an index of `blocks` blocks does not have.
+// An ERROR if a page points to `block`, but the index has only `blocks` blocks.
 inline void check_block(Relation index, BlockNumber block, BlockNumber blocks)
 {
     if (block >= blocks)
         fail_damaged(index, block, "There is no such block.");
 }
 
-// Calls visit(buffer, page, number of records) for `pages` pages of records in their order, each locked in share mode.
-// Returns false if one of them is not a page of records any more, or has an id that is not below `next_id`: then pages
-// have been replaced since the meta page was read.
+// Follows a chain of `pages` pages of records from `first` on. Calls visit(buffer, page, number of records) for each
+// page, which is locked in share mode. Returns false if the chain comes to a page that is no longer a page of records,
+// or whose id is not below `next_id`. In both cases, pages have been replaced since the meta page was read.
 template <typename Visit>
 bool each_page(
     Relation index, const layout& shape, BlockNumber first, std::uint32_t pages, std::uint64_t next_id, Visit visit)
@@ -91,11 +92,11 @@ bool each_page(
     return true;
 }
 
-// Copies the meta page and checks it: all of it if `whole`, otherwise only up to the last run.
+// Checks the meta page, and copies all of it if `whole`, otherwise only the part up to the last run.
 void read_meta(Relation index, meta& copy, bool whole = false);
 
-// Pages that are changed in one WAL record. If others can reach several of these pages, lock them in the order that
-// src/README.md names.
+// Pages that are changed in one WAL record. If other processes can reach several of these pages, lock them in the order
+// that src/README.md names.
 struct page_changes {
     Relation index;
     GenericXLogState* log;
@@ -131,7 +132,7 @@ void change_meta(Relation index, Change change)
     all.finish();
 }
 
-// Makes the scheme of a signature that of the index, unless the index has a scheme already.
+// Sets the scheme, bands and rows of the index, unless they have been set already.
 void set_scheme(meta& value, const scheme& scheme, banding shape);
 
 // The layout that follows from the scheme in the meta page.

@@ -1,4 +1,4 @@
-// The plan of a scan, and its cost, estimated from the runs that the index has.
+// The plan of a scan, and the scan's cost, estimated from the runs of the index.
 #include "pg/index/am.h"
 #include "pg/index/columns.h"
 #include "pg/index/pages.h"
@@ -30,13 +30,13 @@ namespace {
 // A search for candidates that agree in only one slot is no faster than comparing all records.
 constexpr int least_depth = 2;
 
-// The share of equal slots of unrelated texts, including 8-bit slots that agree by chance.
+// The share of slots in which unrelated texts agree, including 8-bit slots that agree by chance.
 constexpr double unrelated = 0.034;
 
-// The cost of comparing one record with the query.
+// The cost of comparing one record with the query, in units of cpu_operator_cost.
 constexpr double operators_a_record = 1;
 
-// The cost of descending one page, as in PostgreSQL's btree.
+// The cost of descending through one page, in units of cpu_operator_cost, as in PostgreSQL's btree.
 constexpr double operators_a_page = 50;
 
 double cost_of_all(const index_size& size)
@@ -44,8 +44,8 @@ double cost_of_all(const index_size& size)
     return size.record_pages * size.sequential_page + size.records * operators_a_record * cpu_operator_cost;
 }
 
-// Candidates are read in page order. The larger the share of pages that is read, the closer the cost of each comes to
-// that of a sequential read, as in PostgreSQL's bitmap heap scans.
+// Candidates are read in page order. The larger the share of pages that are read, the closer the cost of each page is
+// to the cost of a sequential read, as in PostgreSQL's bitmap heap scans.
 double cost_of_candidates(const index_size& size, double candidates)
 {
     if (candidates <= 0 || size.record_pages <= 0)
@@ -65,9 +65,9 @@ double cost_of_bands(const index_size& size, const scan_plan& plan)
 // The conditions of a scan.
 struct conditions {
     bool similar;        // whether there is a condition on the signature
-    double threshold;    // the threshold of this condition, or if it is not known, a guess
-    std::uint32_t equal; // a bit for each column that must be equal to something
-    List* scope;         // the conditions on these columns
+    double threshold;    // the threshold of this condition, or a guess if it is not known
+    std::uint32_t equal; // a bit for each column that has an equality condition
+    List* scope;         // the equality conditions
 };
 
 conditions read_conditions(PlannerInfo* root, const IndexPath& path)
@@ -79,7 +79,7 @@ conditions read_conditions(PlannerInfo* root, const IndexPath& path)
         RestrictInfo* const condition = linitial_node(RestrictInfo, clause->indexquals);
         const OpExpr* const op =
             IsA(condition->clause, OpExpr) ? reinterpret_cast<const OpExpr*>(condition->clause) : nullptr;
-        const Oid number = op != nullptr ? op->opno // otherwise x = ANY (...), scanned for one value after the other
+        const Oid number = op != nullptr ? op->opno // otherwise x = ANY (...), with one scan per value
                                          : castNode(ScalarArrayOpExpr, condition->clause)->opno;
         const int strategy = get_op_opfamily_strategy(number, path.indexinfo->opfamily[clause->indexcol]);
         if (strategy == equality) {
@@ -201,8 +201,8 @@ void estimate_cost(PlannerInfo* root,
         *total = bands + all;
     }
     *total += *selectivity * tuples * (cpu_index_tuple_cost + cpu_operator_cost);
-    // PostgreSQL may turn an ordered scan into a bitmap scan without order, which reads all pages of the table. An
-    // ordered scan to its end is no better.
+    // PostgreSQL may use this path for a bitmap scan, which has no order and reads all pages of the table. Add the cost
+    // of these pages; an ordered scan that runs to its end costs no less.
     if (!given.similar)
         *total += info.rel->pages * size.sequential_page + tuples * cpu_tuple_cost;
 }

@@ -5,20 +5,21 @@
 
 namespace minhash::pg::index {
 
-// A search compares the records that agree in `depth` slots of one of the first `bands` bands; at depth 0, all records.
+// A search compares the records that agree with the query in the first `depth` slots of any of the first `bands` bands.
+// At depth 0, it compares all records.
 struct scan_plan {
     int depth;
     int bands;
 };
 
-// The recall of lookups at the threshold, which is what lsh_params() promises by default, and the recall of
-// constraints. Constraints need a higher recall, and read more pages, because a conflict that is missed stays in the
-// table.
+// The recall at the threshold. For lookups, it is the default of lsh_params(). Constraints need a higher recall, and
+// read more pages for it, because a conflict that is missed stays in the table.
 constexpr double recall_of_lookups = 0.95;
 constexpr double recall_of_constraints = 0.99;
 
-// The plan with the fewest candidates that reaches the recall. If no plan reaches it, even with all bands, the plan for
-// the recall of lookups.
+// Returns the plan with the greatest depth that can reach the recall of lookups. The plan has the smallest number of
+// bands that reaches `recall`, or all bands if even these do not reach it. If no depth can reach the recall of lookups,
+// the plan has depth 0.
 scan_plan plan_scan(double threshold, const banding& shape, double recall = recall_of_lookups);
 
 // If there is no ORDER BY, about this many candidates are compared before the first rows are returned.
@@ -31,14 +32,15 @@ struct index_size {
     double tail_records;
     double tail_pages;
     double runs;
-    double levels; // the levels of all runs together, including leaves
+    double levels; // the sum of the levels of all runs, including leaves
     double random_page;
     double sequential_page;
 };
 
 index_size size_of(const meta& now, const layout& shape, Oid tablespace);
 
-// How many of `records` records become candidates although they are unrelated to the query. The plan must have bands.
+// How many of `records` records are expected to become candidates although they are unrelated to the query. The result
+// has no meaning for a plan of depth 0.
 double expected_candidates(const scan_plan& plan, double records);
 
 // Whether it is cheaper to compare all records than to fetch this many candidates.

@@ -1,8 +1,9 @@
-// Makes the record of a row from its signature, and the keys of the record's bands.
+// Makes a row's record from the row's signature, and band keys from a record.
 //
-// The keys of bands. A key has 40 bits of the band's slots, in their order. So if records agree in the first slots of a
-// band, their keys are neighbours, and one index works for every number of rows. (This is the idea of prefix trees over
-// MinHash: Bawa, Condie, Ganesan, "LSH Forest", WWW 2005; here they are sorted arrays.)
+// A band key has up to 40 bits of the band's slots, in slot order. So records that agree in the first slots of a band
+// have neighbouring keys, and one index serves searches by any number of leading slots of its bands. (This is the idea
+// of prefix trees over MinHash: Bawa, Condie, Ganesan, "LSH Forest", WWW 2005; here, sorted arrays take the place of
+// trees.)
 #pragma once
 
 #include "pg/index/pages.h"
@@ -17,19 +18,19 @@ signature indexable_signature(Relation index, Datum value);
 // An ERROR unless the signature has the scheme of the index.
 void check_scheme(Relation index, const layout& shape, const signature& value);
 
-// Writes the record's bytes.
+// Writes shape.record_bytes bytes to `record`.
 void make_record(
     const layout& shape, const signature& value, std::uint32_t scope, const ItemPointerData& tid, std::uint8_t* record);
 
-// Writes a page of records, and releases the page, which is locked and which nobody reads yet.
+// Writes records to a page, and releases the page. The page must be locked, and nobody may read it yet.
 void write_records(
     Relation index, Buffer buffer, std::uint64_t id, std::span<const std::uint8_t> records, BlockNumber next);
 
 constexpr int key_bits = 40;
 constexpr int max_rows = 10;
 
-// How many bits of the key the first `depth` slots of a band take. Each slot takes 8 bits; but if 8 bits for each do
-// not fit, later slots take 4.
+// How many bits of a key the first `depth` slots of a band occupy. Each slot has 8 bits. But if a key is too short for
+// 8 bits of every slot, the later slots have only 4.
 constexpr int prefix_bits(int rows, int depth)
 {
     const int wide = rows <= key_bits / 8 ? rows : 2 * (key_bits / 8) - rows;
@@ -39,7 +40,7 @@ constexpr int prefix_bits(int rows, int depth)
 static_assert(prefix_bits(10, 10) == 40 && prefix_bits(7, 7) == 40 && prefix_bits(7, 4) == 28 &&
               prefix_bits(5, 5) == 40 && prefix_bits(2, 1) == 8);
 
-// The key of a record's band, with the band's number in the bits above it.
+// The key of a record's band, with the band's number in the bits above the key.
 inline std::uint64_t band_entry_key(const std::uint8_t* record, const layout& shape, int band)
 {
     const int rows = shape.shape.rows;
@@ -54,7 +55,7 @@ inline std::uint64_t band_entry_key(const std::uint8_t* record, const layout& sh
     return key << (key_bits - prefix_bits(rows, rows)) ^ spread;
 }
 
-// The difference between the last and the first key that begin with the same `depth` slots.
+// The difference between the greatest and the least key that begin with the same `depth` slots.
 inline std::uint64_t prefix_span(int rows, int depth)
 {
     return (std::uint64_t{1} << (key_bits - prefix_bits(rows, depth))) - 1;

@@ -14,7 +14,8 @@ namespace minhash::pg::index {
 
 namespace {
 
-// A value to be sorted: a key, and the ordinal of its record in the run.
+// A value to be sorted has a key in the upper bits. The lower bits have the ordinal of the key's record among the
+// records that are sorted together.
 constexpr int ordinal_bits = 24;
 constexpr std::uint64_t ordinal_mask = (std::uint64_t{1} << ordinal_bits) - 1;
 constexpr int digit_bits = 8;
@@ -27,7 +28,7 @@ struct fence {
 };
 
 // Sorts the entries of bands, one band after the other. Leaves are written from the last to the first. So the link to
-// the next leaf is always known, and no page is locked while others are read.
+// the next leaf is always known, and no leaf is locked while records are read.
 struct band_writer {
     const new_run* to;
     std::span<const BlockNumber> pages;
@@ -68,10 +69,11 @@ void write_entry(band_writer& writer, std::uint64_t key, std::uint64_t number)
     Assert(added);
 }
 
-// Up to this many values are sorted by comparing: an insertion sorts few values for each band, but up to 4,096 bands.
+// Up to this many values are sorted by comparison, because a radix sort has a fixed cost. (A run made by an insertion
+// may have only a few values in each of 4,096 bands.)
 constexpr std::size_t few_values = 256;
 
-// Sorts values by their keys, stably. Returns that of the two arrays which has the result.
+// Sorts values by their keys, stably. Returns the array that holds the result, `values` or `other`.
 std::uint64_t* radix_sort(std::uint64_t* values, std::uint64_t* other, std::size_t count)
 {
     if (count <= few_values) {
@@ -97,7 +99,7 @@ std::uint64_t* radix_sort(std::uint64_t* values, std::uint64_t* other, std::size
     return values;
 }
 
-// Reads the keys of one band from all records that searches can find. Returns how many there are.
+// Reads the keys of one band from all records except dead records and those of empty sets. Returns the number of keys.
 std::size_t read_band(band_writer& writer, int band)
 {
     const Relation index = writer.to->index;
@@ -138,7 +140,7 @@ void append_page(Relation index, Page page, const fence& child, bool is_leaf)
     UnlockReleaseBuffer(buffer);
 }
 
-// Writes the levels above the leaves. `fences` has the leaves in order.
+// Writes the levels above the leaves. `fences` lists the leaves in order.
 void write_inner_pages(const new_run& to, growing<fence>& fences, run& made)
 {
     growing<fence> above;
@@ -179,7 +181,7 @@ band_writer& make_writer(const new_run& to, std::span<const BlockNumber> pages)
     return made;
 }
 
-// Writes the leaves of the bands from `first` on and below `end`, from the greatest key to the least.
+// Writes the leaves of the bands from `first` to `end` - 1, beginning with the greatest key.
 sorted_leaves write_some_bands(band_writer& writer, int first, int end)
 {
     const layout& shape = *writer.to->shape;
@@ -205,8 +207,8 @@ sorted_leaves write_some_bands(band_writer& writer, int first, int end)
     return {writer.next, writer.last, count};
 }
 
-// Takes a page for a leaf: a leaf that was read to the end, or a new page. A new page is made an empty leaf until it is
-// written, so that nobody else takes it.
+// Returns a page to which a leaf can be written: a leaf that has been read to the end, or a new page. A new page
+// becomes an empty leaf at once, so that no other process uses it as a free page.
 BlockNumber take_leaf(const new_run& to, growing<BlockNumber>& used_up)
 {
     if (used_up.count > 0)
@@ -218,7 +220,7 @@ BlockNumber take_leaf(const new_run& to, growing<BlockNumber>& used_up)
     return block;
 }
 
-// Merges some chains into one. They must be few enough to have a page of each in memory.
+// Merges chains into one. Memory must suffice for one page of each chain.
 BlockNumber merge_some(const new_run& to, std::span<const BlockNumber> chains, growing<BlockNumber>& used_up)
 {
     const MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "lsh merge", ALLOCSET_DEFAULT_SIZES);
@@ -282,7 +284,7 @@ void write_bands(const new_run& to,
 sorted_leaves join_bands(const new_run& to, const sorted_leaves* made)
 {
     const int last = to.shape->shape.bands - 1;
-    // Each living record has an entry in every band.
+    // Each record that has entries has one in every band, so either all bands have leaves or none has.
     for (int band = 0; band < last && made[0].records > 0; band++) {
         Assert(made[band].records == made[band + 1].records);
         const Buffer buffer = read_page(to.index, made[band].last, BUFFER_LOCK_EXCLUSIVE);

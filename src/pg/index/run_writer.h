@@ -18,39 +18,42 @@ struct new_run {
     Relation index;
     const layout* shape;
     std::uint64_t id;
-    new_pages* supply; // the supply of a build, or null
+    new_pages* supply; // the supply of new pages in a build; null: not a build
 };
 
 // Some leaves of a run, without a tree above them: a chain of leaves.
 struct sorted_leaves {
-    BlockNumber first; // none: no record was alive
+    BlockNumber first; // none: no record has entries
     BlockNumber last;
     std::uint64_t records;
 };
 
-// Writes the leaves for the records on `pages`. There may be no more than sortable_pages() of these.
+// Writes the leaves for the records on `pages`. There may be no more than sortable_pages() pages.
 sorted_leaves write_sorted(const new_run& to, std::span<const BlockNumber> pages);
 
-// Like write_sorted(), but shared by the processes of a build. In write_bands(), each process takes whole bands until
-// there are no more; then one process joins the bands' leaves by join_bands().
+// Together, these functions do the work of write_sorted() in the processes of a build. Each process calls
+// write_bands(), which writes one band after another until no bands are left. Then one process calls join_bands(),
+// which links the leaves of all bands.
 void write_bands(const new_run& to,
                  std::span<const BlockNumber> pages,
                  pg_atomic_uint32& next_band,
                  sorted_leaves* made);
 sorted_leaves join_bands(const new_run& to, const sorted_leaves* made);
 
-// How many pages of records can be sorted at once, so that `memory` kB and the record numbers of the sort suffice.
+// The maximum number of pages of records that can be sorted at once. It is limited by `memory`, in kB, and by the
+// number of records that the sort can distinguish.
 std::size_t sortable_pages(const layout& shape, int memory);
 
-// Merges chains of leaves into one chain, and returns its first leaf. The pages of the chains are reused or freed. One
-// page of each chain is in memory; if maintenance memory has no room for all chains, some are merged first.
+// Merges chains of leaves into one chain, and returns the first leaf of that chain. The pages of the old chains are
+// reused or freed. A merge keeps one page of each chain in memory. If VACUUM's memory is too small for that, the chains
+// are merged in several rounds.
 BlockNumber merge_chains(const new_run& to, std::span<BlockNumber> chains);
 
 // Writes the tree above a run's leaves.
 void add_tree(const new_run& to, BlockNumber first_leaf, run& made);
 
-// Writes the run of the records on `pages`. If `memory` is too small to sort all entries at once, sort(pages) sorts
-// parts, which are then merged.
+// Writes a run for the records on `pages`. sort(part) must write the leaves for a part of these pages. If `memory`, in
+// kB, is too small to sort all pages at once, there are several parts, and their leaves are merged.
 template <typename Sort>
 run write_run(const new_run& to, std::span<const BlockNumber> pages, int memory, Sort sort)
 {
@@ -74,7 +77,7 @@ run write_run(const new_run& to, std::span<const BlockNumber> pages, int memory,
     return made;
 }
 
-// Like write_run() above, but done by one process within VACUUM's memory.
+// Like write_run() above, but one process does the work within VACUUM's memory.
 run write_run(const new_run& to, std::span<const BlockNumber> pages);
 
 } // namespace minhash::pg::index

@@ -21,10 +21,11 @@ namespace minhash::pg::index {
 
 namespace {
 
-// Marks records whose rows a scan found dead for everybody, so that later scans need not look these rows up in the
-// table until VACUUM removes the records. If the page is still the one from which the record was read, the record is
-// the same, too, because a place on a page never gets another record. A new row may reuse the dead row's TID, but its
-// record is at another place. The mark is only a hint and not worth waiting for, so a page that is locked is skipped.
+// Marks records whose rows a scan found dead to all transactions. Until VACUUM removes these records, later scans skip
+// them without looking up their rows in the table. If the page has not been replaced since the record was read, the
+// record is still the same, because a place on a page never gets another record. A new row may reuse the dead row's
+// TID, but its record is at another place. The mark is only a hint and not worth waiting for, so a page that is locked
+// is skipped.
 void mark_killed(scan_state& state)
 {
     const search& look = state.look;
@@ -48,7 +49,8 @@ void mark_killed(scan_state& state)
 }
 
 // Reads rows from the table: those whose signature is NULL, or all rows. Rows whose signature is NULL have no record in
-// the index, and come last in the order. A row's rank says whether its distance is 1, or NULL (unknown).
+// the index, and come last in the order. A row's rank contains this constant if the row's distance is NULL (unknown),
+// and 0 if the distance is 1.
 constexpr int unknown_distance = 1;
 
 struct table_reader {
@@ -139,7 +141,7 @@ void start(IndexScanDesc scan, scan_state& state)
     begin_search(state, threshold);
 }
 
-// Takes from the conditions what to search for. If a column has several conditions, the first one is searched for; the
+// Reads from the scan keys what to search for. If a column has several keys, only the first one is searched for; the
 // executor rechecks all of them with the row.
 void take_keys(IndexScanDesc scan, scan_state& state)
 {
@@ -213,7 +215,7 @@ void advance(IndexScanDesc scan, scan_state& state)
 // Adds every page of the table to the bitmap. The executor then rechecks all rows.
 int64 add_all_pages(Relation index, TIDBitmap* bitmap)
 {
-    const Relation table = table_open(index->rd_index->indrelid, NoLock); // the scan has it locked
+    const Relation table = table_open(index->rd_index->indrelid, NoLock); // the scan has locked it
     const BlockNumber pages = RelationGetNumberOfBlocks(table);
     for (BlockNumber page = 0; page < pages; page++) {
         CHECK_FOR_INTERRUPTS();
@@ -223,7 +225,7 @@ int64 add_all_pages(Relation index, TIDBitmap* bitmap)
     return 0;
 }
 
-// Sets `where` to the next row. Returns false if there is none.
+// Sets `where` to the rank of the next row. Returns false if there is none.
 bool next_found(IndexScanDesc scan, scan_state& state, rank& where)
 {
     found_rows& found = state.look.found;
@@ -251,7 +253,7 @@ bool next_found(IndexScanDesc scan, scan_state& state, rank& where)
     }
 }
 
-// Notes that the row returned last is dead for everybody.
+// Notes that the row returned last is dead to all transactions.
 void kill_current(scan_state& state)
 {
     if (state.has_current)
@@ -259,8 +261,8 @@ void kill_current(scan_state& state)
     state.has_current = false;
 }
 
-// Sets the distance of a row to a lower bound, which will be rechecked: shortened copies agree in at least as many
-// slots as the signatures themselves.
+// Returns a lower bound of a row's distance to PostgreSQL, which then computes the distance itself. It is a lower bound
+// because shortened copies agree in at least as many slots as the signatures themselves.
 void set_distance(IndexScanDesc scan, const scan_state& state, rank where)
 {
     const int differing = differing_of(where);
@@ -275,7 +277,7 @@ void set_distance(IndexScanDesc scan, const scan_state& state, rank where)
         state.order == order_kind::alike ? differing == unknown_distance : state.order != order_kind::distance;
 }
 
-// Ends the search, and releases everything that is not in the search's memory.
+// Ends the search, and releases everything that is not in the scan's memory context.
 void release(scan_state& state)
 {
     mark_killed(state);

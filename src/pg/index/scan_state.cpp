@@ -15,8 +15,8 @@ namespace minhash::pg::index {
 
 namespace {
 
-// The recall of ordered scans. It is higher than that of %, because a row that is found too late for its place in the
-// order is left out.
+// The recall of each search of an ordered scan. It is higher than the recall of %, because a row is left out if it is
+// found too late for its place in the order.
 constexpr double ordered_recall = 0.999;
 
 // With candidates that agree in fewer slots, a search is no faster than comparing all records.
@@ -33,7 +33,7 @@ constexpr std::size_t more_wanted = 16;
 // How many values of this size fit into an eighth of work_mem.
 std::size_t room_for(std::size_t bytes) { return static_cast<std::size_t>(work_mem) * 1024 / 8 / bytes; }
 
-// The fewest equal slots that reach this similarity.
+// The smallest number of equal slots that reaches this similarity.
 int least_agreement_for(const scheme& scheme, double similarity)
 {
     Assert(similarity >= 0 && similarity <= 1);
@@ -64,7 +64,7 @@ double left_to_compare(const scan_state& state)
     return ordered_scan_limit - static_cast<double>(state.look.work.compared - state.compared);
 }
 
-// In a scan without %, plans the next search, which has a smaller depth. Returns false if there is none.
+// In a scan without %, plans the next search, which has a smaller depth. Returns false if there is no next search.
 bool next_plan(const scan_state& state, scan_plan& plan)
 {
     if (plan.depth == 0)
@@ -81,7 +81,8 @@ bool next_plan(const scan_state& state, scan_plan& plan)
            (plan.depth > 0 && expected_candidates(plan, state.size.records) <= left_to_compare(state));
 }
 
-// Says that rows that agree in all slots may be returned before the search ends. Returns false if there are none.
+// Allows rows that agree with the query in all slots to be returned before the search ends. Returns false if there are
+// no such rows, or if there is not enough memory to remember which rows were returned.
 bool give_equal(scan_state& state)
 {
     found_rows& found = state.look.found;
@@ -94,7 +95,8 @@ bool give_equal(scan_state& state)
     return state.end > 0;
 }
 
-// Continues a search. Returns false if there are rows that may be returned before it has ended.
+// Continues a search until it has ended, and returns true. Returns false earlier if there are rows that may be returned
+// before the search has ended.
 bool go_on(scan_state& state, bool bounded)
 {
     search& look = state.look;
@@ -141,7 +143,8 @@ void begin_search(scan_state& state, double threshold)
     const double recall = state.for_constraint ? recall_of_constraints : recall_of_lookups;
     if (state.has_keys)
         state.plan = plan_scan(threshold, look.shape.shape, recall);
-    // For an index with a scope, this cannot be decided, because nobody knows what share of the records a scope has.
+    // This cannot be decided for an index with a scope, because the share of the records that are in the query's scope
+    // is not known.
     if (state.plan.depth > 0 && look.shape.scope_bytes == 0 &&
         should_compare_all(state.size, expected_candidates(state.plan, state.size.records)))
         state.plan = {0, 0};
@@ -191,7 +194,7 @@ void search_similar(scan_state& state)
     state.end = found.rows.count;
 }
 
-// Rows that were returned before the search ended must not be found again; the other rows stay.
+// Rows that were returned before the search ended must not be found again; the other rows stay in look.found.
 void search_in_order(scan_state& state)
 {
     found_rows& found = state.look.found;

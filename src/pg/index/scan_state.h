@@ -1,9 +1,9 @@
 // The state of a scan, and how it continues.
 //
-// For % alone, candidates are compared some at a time, so that LIMIT and EXISTS end early. In order of distance, one
-// search follows another, each with a smaller depth. A search returns only rows that are so near that it has found
-// nearly all such rows; later searches may no longer return nearer rows than these. But rows that agree in all slots
-// need not wait for the end of a search, because none can be nearer.
+// With % alone, a scan compares its candidates in batches, so that LIMIT and EXISTS can end the scan early. With ORDER
+// BY alone, a scan makes one search after another, each with a smaller depth. Each search returns only rows up to a
+// distance within which it finds nearly all rows. Later searches leave out rows within that distance, to keep the
+// order. Rows that agree in all slots are returned before a search ends, because no row can be nearer.
 #pragma once
 
 #include "pg/index/constraint.h"
@@ -16,38 +16,39 @@ namespace minhash::pg::index {
 enum class order_kind {
     none,
     distance,
-    alike,   // all rows are equally far from the signature of the empty set
-    unknown, // the signature is NULL
+    alike,   // the signature is of an empty set, so all rows are equally far from it
+    unknown, // the distance is NULL, because one of the signatures is
 };
 
 struct scan_state {
     search look;
     index_size size;
     MemoryContext context;
-    query narrow; // the signature that % compares with
+    query narrow; // the signature that % compares with, and the threshold
     bool has_narrow;
-    signature near; // the signature from which distances are measured, unless it is NULL
+    signature near; // the signature of ORDER BY, unless it is NULL
     order_kind order;
-    bool nothing;  // nothing can match: a key is NULL
-    bool has_keys; // the keys of bands are known; they depend on the scope
+    bool nothing;  // nothing can match, because a scan key is NULL
+    bool has_keys; // band keys can be made: the index has no scope, or the scan keys determine it
     bool started;
     bool complete;   // nothing more can be found in the index
-    bool table_read; // find_in_table() has nothing more to find either
+    bool table_read; // find_in_table() has been called, or is not needed
 
     scan_plan plan;         // the plan of the search; depth 0: all records are compared
-    bool searching;         // a search has begun, and entries are left
+    bool searching;         // search_in_order() has begun a search that has not ended yet
     std::size_t entries;    // how many entries to read next from each range
     std::size_t wanted;     // how many rows the next search keeps; 0: all
-    std::uint64_t compared; // look.work.compared before this scan
+    std::uint64_t compared; // the value of look.work.compared before this scan
 
-    // What may be returned now: the rows of look.found from `at` to before `end`, or all rows of its sort.
+    // The rows that may be returned now: those in look.found.rows from `at` up to `end` - 1, or all rows in
+    // look.found.sort.
     std::size_t at;
     std::size_t end;
-    rank last; // the row returned last from the sort; 0: none
+    rank last; // the rank of the row returned last from the sort; 0: none
 
-    std::uint64_t current; // the record of the row returned last
+    std::uint64_t current; // the number of the record of the row returned last
     bool has_current;
-    growing<std::uint64_t> killed; // records of rows that were found dead in this search
+    growing<std::uint64_t> killed; // numbers of records to be marked, because their rows were found dead
 
     bool for_constraint; // the scan looks for conflicts (constraint.h)
     row_reader reader;
@@ -56,14 +57,14 @@ struct scan_state {
 // Begins the search of a scan, if anything can match.
 void begin_search(scan_state& state, double threshold);
 
-// These continue the search until there are rows to return, or the search is complete.
+// Each call continues the search. If a call finds no rows to return, and the search is not complete, call again.
 void search_similar(scan_state& state);
 void search_in_order(scan_state& state);
 
-// Puts all remaining rows, in any order, into the bitmap, into the sort, or into look.found.rows.
+// Without ORDER BY: collects all remaining rows in the bitmap, in the sort, or in look.found.rows.
 void gather_rest(scan_state& state);
 
-// Says that rows up to a rank may be returned now.
+// Allows rows up to the rank `upto` to be returned now.
 void give_found(scan_state& state, rank upto);
 
 } // namespace minhash::pg::index

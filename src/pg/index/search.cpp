@@ -16,10 +16,10 @@ namespace minhash::pg::index {
 
 namespace {
 
-// The most records that a page can have.
+// The maximum number of records on a page.
 constexpr int most_records = page_room / (min_num_hashes + static_cast<int>(sizeof(ItemPointerData)));
 
-// How many entries, of all ranges together, are read before their records are compared.
+// The maximum number of entries of all ranges that are read before their records are compared.
 std::size_t most_numbers() { return static_cast<std::size_t>(work_mem) * 1024 / 4 / sizeof(std::uint64_t); }
 
 std::uint16_t agreement(const search& state, const std::uint8_t* record, const std::uint8_t* with)
@@ -30,7 +30,7 @@ std::uint16_t agreement(const search& state, const std::uint8_t* record, const s
 }
 
 // Adds a record that agrees with the query in `equal` slots, unless the record is dead or of another scope. An empty
-// set agrees with nothing, although the slots of its record may.
+// set agrees with nothing, although the zeros in its record may equal slots of the query.
 void consider(search& state, const std::uint8_t* record, int equal, std::uint64_t number)
 {
     ItemPointerData tid = tid_of(record, state.shape);
@@ -53,11 +53,11 @@ void consider(search& state, const std::uint8_t* record, int equal, std::uint64_
     state.work.found++;
 }
 
-// How many slots to compare first: half of them, or all. Half of them reject most records if a record needs more equal
-// slots in this half than unrelated texts have, even if all slots of the other half are equal.
+// How many slots to compare first: about half of them, or all. Half of them suffice to reject most records if, even
+// with all other slots equal, a record needs more equal slots in this half than unrelated texts have.
 int first_slots(int slots, int least)
 {
-    constexpr int vector = 64; // the widest vector that count_agreements() takes at once
+    constexpr int vector = 64; // the widest vector that count_agreements() processes at once
     const int half = slots / 2 / vector * vector;
     return least - (slots - half) > half / 8 ? half : slots;
 }
@@ -99,9 +99,10 @@ int child_of(const inner_view& page, std::uint64_t key)
     return after == 0 ? 0 : static_cast<int>(after) - 1;
 }
 
-// The first child, not before `first`, whose filter says that it may have entries with a key. If there is none, the
-// next page may still have such entries, unless its first key, `next_key`, is greater than the key. Then the result is
-// the last child, which links to that page; otherwise it is -1.
+// Returns the first child, from `first` on, whose filter says that the child may have entries with a key. If there is
+// no such child, the leaves of the next inner page may still have such entries, unless the first key of that page,
+// `next_key`, is greater than the key. If they may, returns the last child, because its link leads to those leaves.
+// Otherwise, returns -1.
 int filtered_child(const inner_view& page, int first, std::uint64_t key, std::uint64_t next_key)
 {
     for (int at = first; at < page.count() && (at == first || page.keys[at] <= key); at++)
@@ -110,9 +111,9 @@ int filtered_child(const inner_view& page, int first, std::uint64_t key, std::ui
     return page.keys[page.count() - 1] <= key && next_key <= key ? page.count() - 1 : -1;
 }
 
-constexpr std::size_t at_once = 6; // PostgreSQL tracks up to 8 pins fast
+constexpr std::size_t at_once = 6; // PostgreSQL keeps track of up to 8 pins in a fast array
 
-// Prefetches the first bytes and the trailer of a pinned page.
+// Prefetches the first `bytes` bytes, and the trailer, of a pinned page into the CPU's cache.
 void prefetch(Buffer buffer, int bytes)
 {
     const Page page = BufferGetPage(buffer);
@@ -121,12 +122,12 @@ void prefetch(Buffer buffer, int bytes)
     __builtin_prefetch(page + trailer_offset);
 }
 
-// How many bytes of a page above leaves are read, besides filters.
+// The number of bytes before the filters, on an inner page that has filters.
 constexpr int inner_start = contents_offset + static_cast<int>(sizeof(node_head)) + filtered_room * inner_width;
 
-// Descends one level: replaces each of `blocks` by the page below it that leads to the key, or by none if the run does
-// not have the key. Keys are sorted, so that one page serves several of them. Returns false if the run's pages are
-// gone.
+// Descends one level: replaces the page of each key, in `blocks`, by the child that leads to the key, or by
+// InvalidBlockNumber if the filters show that the run does not have the key. Keys are sorted, so that each page is read
+// once for all keys that lead to it. Returns false if the run's pages are gone.
 bool descend_level(const search& state,
                    const run& which,
                    std::uint32_t level,
@@ -136,7 +137,7 @@ bool descend_level(const search& state,
 {
     bool valid = true;
     for (std::size_t first = 0; valid && first < keys.size();) {
-        // A lookup mostly waits for memory, so wait for several pages at the same time.
+        // A lookup mostly waits for memory, so several pages are prefetched at the same time.
         Buffer pages[at_once];
         std::size_t count = 0;
         std::size_t end = first;
@@ -171,11 +172,11 @@ bool descend_level(const search& state,
     return valid;
 }
 
-// A run with more pages of records is large.
+// A run with more pages of records than this is large.
 constexpr std::uint32_t many_pages = 1024;
 
-// Pins a leaf. For a large run, the session does not remember in which buffer the leaf was, because it will hardly read
-// the same leaf again soon.
+// Pins a leaf. For a large run, the session does not remember in which buffer the leaf was, because it is unlikely to
+// read the same leaf again soon.
 Buffer fetch_leaf(const search& state, const run& which, BlockNumber block)
 {
     check_block(state.index, block, state.blocks);
@@ -186,7 +187,7 @@ Buffer fetch_leaf(const search& state, const run& which, BlockNumber block)
 }
 
 // Reads the record numbers of up to `most` entries of a range. `buffer` is the leaf to start at, pinned but not locked;
-// it is released. Returns false if the run's pages are gone.
+// this function releases it. Returns false if the run's pages are gone.
 bool read_range(search& state, entry_range& range, Buffer buffer, std::size_t most)
 {
     const Relation index = state.index;
@@ -220,8 +221,9 @@ bool read_range(search& state, entry_range& range, Buffer buffer, std::size_t mo
     }
 }
 
-// Continues reading in all ranges: in a few at a time, so that it waits for their leaves at the same time. Ranges that
-// have no more entries are removed.
+// Reads up to `most` more entries of each range, or fewer if memory is short. A few ranges are read at a time, so that
+// their leaves are prefetched together. Ranges without further entries are removed. Returns false if a run's pages are
+// gone.
 bool read_ranges(search& state, std::size_t most)
 {
     Buffer leaves[at_once];
@@ -341,9 +343,9 @@ bool try_all(search& state)
     return valid && consider_chain(state, state.now.tail_first, state.now.tail_pages);
 }
 
-// Starts again from the current meta page, because it has come across pages that have been replaced. If the meta page
-// has not changed, these pages were not replaced, but are missing: an ERROR. Rows in a bitmap or in a sort stay,
-// because both ignore duplicates.
+// Starts a search again from the current meta page, after the search met pages that have been replaced. An ERROR if the
+// meta page has not changed, because then the pages were not replaced but are missing. Rows in a bitmap or in a sort
+// stay there, because duplicates of them do no harm.
 void start_again(search& state)
 {
     const std::uint64_t before = state.now.next_id;

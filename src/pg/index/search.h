@@ -1,4 +1,5 @@
-// Finds records for a query: those that share the first slots of a band with the query, or any of all records.
+// Finds records for a query, either among the records that share the first slots of a band with the query, or among all
+// records.
 #pragma once
 
 #include "pg/growing.h"
@@ -10,14 +11,14 @@
 
 namespace minhash::pg::index {
 
-// Counters of what searches did, for EXPLAIN.
+// What searches did, for EXPLAIN.
 struct search_work {
     scan_plan plan;         // the plan of the last search
     std::uint64_t compared; // records compared with the query
     std::uint64_t found;
 };
 
-// Entries of a run that have not been read yet, and whose keys begin with the query's slots of a band.
+// The unread entries of a run whose keys begin with the query's first slots of one band.
 struct entry_range {
     std::uint32_t run;     // the run's position in the meta page
     std::uint64_t key;     // the least key of the range
@@ -32,11 +33,11 @@ struct search {
     meta now;           // the meta page as read at the start of the search
     BlockNumber blocks; // how many blocks the index had at that time
 
-    const std::uint8_t* narrowed_by; // the shortened copy of the signature of %, or null
-    const std::uint8_t* ordered_by;  // that of the signature of ORDER BY, or null; if the two are equal, narrowed_by
-    int least_equal;                 // how many equal slots narrowed_by requires
-    bool in_order;                   // ranks are by distance; otherwise all rows are equally near
-    bool by_scope;                   // only records of the scope are found
+    const std::uint8_t* narrowed_by; // a record with the signature of %, or null
+    const std::uint8_t* ordered_by;  // a record with the signature of ORDER BY, or null; narrowed_by if they are equal
+    int least_equal;                 // the minimum number of slots in which rows must agree with narrowed_by
+    bool in_order;                   // rows are ranked by distance; otherwise all rows rank as equally near
+    bool by_scope;                   // only records whose scope has the hash `scope` are found
     std::uint32_t scope;
     bool skip_killed; // skip records marked as killed
     found_rows found;
@@ -47,10 +48,10 @@ struct search {
     growing<entry_range> ranges;
     bool has_ranges; // false: find_ranges() must be called first
     growing<std::uint64_t> numbers;
-    std::uint64_t entries; // how many entries were read since the search began
+    std::uint64_t entries; // how many entries have been read since the search began
 };
 
-// The number of a record: its block, and its place there.
+// The number of a record: its block, and its place on that page.
 inline std::uint64_t number_of(const layout& shape, BlockNumber block, int place)
 {
     return std::uint64_t{block} << shape.place_bits | static_cast<std::uint64_t>(place);
@@ -59,7 +60,7 @@ inline std::uint64_t number_of(const layout& shape, BlockNumber block, int place
 // Begins a search by bands.
 void begin_bands(search& state, const scan_plan& plan);
 
-// Reads about this many more entries of each range, and compares their records. The first call also compares the
+// Reads up to `entries` more entries of each range, and compares their records. The first call also compares the
 // records of the tail. Returns whether entries are left.
 bool find_some(search& state, std::size_t entries);
 

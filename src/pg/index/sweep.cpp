@@ -14,7 +14,7 @@ namespace minhash::pg::index {
 
 namespace {
 
-// One bit for each block: whether it is a page of records of a run or of the tail.
+// One bit for each block: whether the block is a page of records that belongs to a run or to the tail.
 struct block_set {
     std::uint8_t* bits;
     BlockNumber blocks;
@@ -41,7 +41,7 @@ block_set find_record_pages(Relation index, const layout& shape, const meta& now
     return found;
 }
 
-// Whether a page belongs to a tree that does not exist any more.
+// Whether a page belongs to a tree that no longer exists.
 bool is_of_no_tree(const page_trailer& trailer, const meta& now)
 {
     return (trailer.kind == page_kind::leaf || trailer.kind == page_kind::inner) &&
@@ -55,9 +55,9 @@ bool is_older(Page page, const meta& now)
     return is_kind(page, trailer_of(page).kind) && trailer_of(page).id < now.next_id;
 }
 
-// If the free space map lacks more than one page in `forgotten_share` that is free, a sweep pays off. The map is not
-// logged: it is lost in a crash, and when a standby is promoted. The check looks at pages at equal distances, at most
-// about `most_looks` of them.
+// A sweep pays off if more than one page in `forgotten_share` is free, but missing from the free space map. The map is
+// not logged, so it may be out of date after a crash or after a standby is promoted. The check looks at no more than
+// `most_looks` pages, at equal distances.
 constexpr BlockNumber forgotten_share = 100;
 constexpr BlockNumber most_looks = 300;
 
@@ -76,8 +76,9 @@ bool has_forgotten_pages(const IndexVacuumInfo& info)
     return forgotten > blocks / forgotten_share;
 }
 
-// While the runs are locked, nobody has a new page that is not reachable yet. So the lock is needed only while the meta
-// page is read: pages written later have later ids, and only VACUUM moves records.
+// Reads the meta page while the runs are locked. At that time, only a VACUUM that rewrites a run has new pages that
+// nothing points to yet. The lock need not be held longer: pages written later have later ids, and only VACUUM moves
+// records.
 void read_settled_meta(Relation index, meta& now, LOCKMODE mode)
 {
     LockPage(index, runs_lock, mode);

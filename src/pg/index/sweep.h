@@ -9,11 +9,11 @@ extern "C" {
 
 namespace minhash::pg::index {
 
-// For VACUUM: frees pages that nothing points to. Also records free pages that the free space map does not know, unless
+// For VACUUM: frees pages that nothing points to. Also adds free pages that are missing from the free space map, unless
 // this VACUUM has seen all pages already.
 void sweep(const IndexVacuumInfo& info, IndexBulkDeleteResult& stats, bool has_seen_all);
 
-// How many pages nothing points to, apart from pages of work in progress.
+// The number of pages that nothing points to, not counting the new pages of a merge in progress.
 std::uint64_t count_lost_pages(Relation index);
 
 } // namespace minhash::pg::index

@@ -12,7 +12,7 @@ namespace minhash::pg::index {
 namespace {
 
 // Finishes changes of pages that nobody else can reach: writes the state of the merge to the meta page and, if
-// `with_leaf`, also which entries come next.
+// `with_leaf`, also the position of the next entry in each run.
 void finish(const tree_writer& out, page_changes& all, bool with_leaf)
 {
     meta& stored = meta_of(all.lock(meta_block));

@@ -6,11 +6,12 @@
 
 namespace minhash::pg::index {
 
-// Each WAL record has one page and, in the meta page, the new states of the merge and of its stream.
+// Each WAL record has one new page, the links to that page and, in the meta page, the new state of the merge. If the
+// page is a leaf, the record also has the new position of the stream in each run.
 struct tree_writer {
     Relation index;
     merge state;
-    std::uint32_t record_pages; // how many pages of records the run has
+    std::uint32_t record_pages; // how many pages of records the merged run will have
     const entry_stream* stream;
 };
 

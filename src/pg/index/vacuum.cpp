@@ -1,4 +1,4 @@
-// VACUUM: marks records of dead rows, merges or rewrites runs, and frees pages that nothing points to any more.
+// VACUUM: marks records of dead rows, merges or rewrites runs, and frees pages that nothing points to.
 #include "pg/index/am.h"
 #include "pg/index/merge.h"
 #include "pg/index/records.h"
@@ -14,8 +14,8 @@ extern "C" {
 
 namespace minhash::pg::index {
 
-// Reads all pages in their order on disk. Pages that are added meanwhile have no records of rows to be removed, because
-// records move only in clean_up().
+// Reads all pages in the order of their blocks. Pages that are added after bulk_delete() has started have no records of
+// rows to be removed, because only clean_up() moves records.
 IndexBulkDeleteResult*
 bulk_delete(IndexVacuumInfo* info, IndexBulkDeleteResult* stats, IndexBulkDeleteCallback is_dead_row, void* state)
 {
@@ -72,8 +72,9 @@ namespace {
 // A run is rewritten if at least one in `dead_share` of its records is dead.
 constexpr std::uint64_t dead_share = 5;
 
-// Keeps others from merging a run until it is replaced, and reserves ids for the new run and its pages. Returns the
-// first of these ids, or 0 if the run is gone or being merged, or if there are too many dead trees.
+// Keeps other processes from merging a run until it is replaced, and reserves ids for the new run and its pages of
+// records. Returns the first of these ids, or 0 if the run is gone or being merged, or if there are too many dead
+// trees.
 std::uint64_t claim(Relation index, const run& which)
 {
     std::uint64_t first_id = 0;
@@ -91,8 +92,8 @@ std::uint64_t claim(Relation index, const run& which)
     return first_id;
 }
 
-// Copies living records to new pages, from the last to the first, so that the page after a page is always known. The
-// last page links to the meta page, because no page may lack a link except the open page of the tail.
+// Copies living records to new pages, from the last record to the first, so that a page's link to the next page is
+// always known. The last page links to the meta page, because no page may lack a link except the open page of the tail.
 growing<BlockNumber>
 copy_records(Relation index, const layout& shape, std::span<const BlockNumber> blocks, std::uint64_t first_id)
 {
@@ -154,13 +155,13 @@ void replace(Relation index, const run& old, const run* made)
             stored.run_count--;
         }
         stored.rewritten = 0;
-        stored.next_id++; // so that every reader sees that something has changed
+        stored.next_id++; // so that readers can see that the meta page has changed
     });
     UnlockPage(index, runs_lock, ExclusiveLock);
 }
 
 // Rewrites a run in which many records are dead, unless it is being merged. Readers and writers are not locked out. A
-// sweep frees the old pages later.
+// sweep frees the old pages of records later.
 void rewrite(Relation index, const layout& shape, const meta& now, const run& which)
 {
     growing<BlockNumber> blocks;

@@ -32,8 +32,8 @@ MINHASH_FUNCTION(minhash_compress)
     return make_signature({scheme, {}, {packed, slot_bytes(bits, scheme.num_hashes)}});
 }
 
-// Casts a signature with one bit per slot to bit(length); the first slot is leftmost. The arguments are: signature,
-// length or -1, explicit.
+// Casts a signature with one bit per slot to bit(length); the first slot is the leftmost bit. The arguments are the
+// signature, the length (-1: any), and whether the cast is explicit.
 MINHASH_FUNCTION(minhash_signature_to_bit)
 {
     const signature value = arg_signature(fcinfo, 0);
@@ -63,8 +63,8 @@ MINHASH_FUNCTION(minhash_signature_to_bit)
 }
 
 // minhash_truncate(signature, num_hashes) -> minhash_signature: keeps the first slots. If each slot has its own hash
-// function, these are the signature of fewer hashes. FSS-4 is different: it distributes the elements over all slots, so
-// the first slots alone would be a scheme of their own.
+// function, the first slots are a signature with fewer hashes. FSS-4 is different: it distributes the elements over all
+// slots, so the first slots alone would be a signature of yet another scheme.
 MINHASH_FUNCTION(minhash_truncate)
 {
     const signature whole = arg_whole_signature(fcinfo, 0, "a signature of fewer hashes");

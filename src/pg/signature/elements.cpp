@@ -1,4 +1,4 @@
-// minhash_elements(): signatures of sets that users give as arrays or tsvectors.
+// minhash_elements(): signatures of sets that users pass as arrays or tsvectors.
 #include "pg/arguments.h"
 #include "pg/signature/members.h"
 #include "pg/signer.h"
@@ -26,7 +26,7 @@ constexpr std::size_t members_at_once = 1024;
 // Positions of the arguments of minhash_elements().
 enum { elements, num_hashes, seed, method_name, bag };
 
-// The members of an array that have not been read yet. An array stores its members that are not NULL side by side.
+// The members of an array that have not been read yet. An array stores its non-NULL members side by side.
 struct array_members {
     const char* at;
     std::size_t left;
@@ -50,7 +50,7 @@ struct element_signer : set_signer {
     Oid member;           // array elements are hashed as values of this type
 };
 
-// Functions that hash the next members of an array into the signer's batch, by the array's type.
+// The functions below hash the next members of an array into the signer's batch. Each is for certain types of members.
 
 template <typename Integer>
 void take_integers(array_members& members, set_signer& state)
@@ -88,7 +88,7 @@ std::uint64_t hash_next_varlena(const char*& at, std::int64_t seed)
     return hash(bytes_of(value), seed);
 }
 
-// The signer of this call site in the query. It has read the arguments that follow the set.
+// The signer of this call site in the query, with the scheme from the arguments that follow the set.
 element_signer& arg_signer(FunctionCallInfo fcinfo)
 {
     kept<element_signer>& kept = kept_of<element_signer>(fcinfo);
@@ -150,8 +150,8 @@ MINHASH_FUNCTION(minhash_elements)
     return make_signature({state.scheme, slots});
 }
 
-// minhash_elements(lexemes, num_hashes, seed, method, bag) -> minhash_signature. In a bag, each position of a lexeme is
-// an occurrence of it, and a lexeme without positions occurs once.
+// minhash_elements(lexemes, num_hashes, seed, method, bag) -> minhash_signature. In a bag, each position of a lexeme
+// counts as one occurrence of the lexeme, and a lexeme without positions occurs once.
 MINHASH_FUNCTION(minhash_elements_of_lexemes)
 {
     set_signer& state = arg_signer(fcinfo);

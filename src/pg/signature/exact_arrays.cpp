@@ -56,7 +56,7 @@ std::span<Datum> sorted_elements(ArrayType* array, SortSupportData& order)
     return {elements, count};
 }
 
-// How many elements equal the one at `at`, counting it and those after it.
+// The number of consecutive equal elements, starting with the one at index `at`.
 std::size_t equal_ones(std::span<const Datum> sorted, std::size_t at, SortSupportData& order)
 {
     std::size_t end = at + 1;

@@ -52,7 +52,8 @@ void fold_text(exact_texts& state, FunctionCallInfo fcinfo, int argument)
     PG_FREE_IF_COPY(value, argument);
 }
 
-// Calls `take` for each part of a table, with checks for cancel in between, because tables can take gigabytes.
+// Calls `take` for each part of a table, with checks for cancel in between, because a table can be several gigabytes
+// large.
 template <typename Entry, typename Take>
 void for_each_part(std::span<Entry> table, Take take)
 {
@@ -94,7 +95,7 @@ overlap measure_all(const exact_texts& state)
 void answer_to_cancel(std::size_t& work, const shingle_range& shingle)
 {
     constexpr std::size_t bytes_between = 1000000;
-    constexpr std::size_t bytes_of_overhead = 100; // a short shingle costs about as much as so many bytes
+    constexpr std::size_t bytes_of_overhead = 100; // the fixed cost of a shingle, in bytes
     work += shingle.bytes + bytes_of_overhead;
     if (work > bytes_between) {
         CHECK_FOR_INTERRUPTS();
@@ -108,7 +109,8 @@ exact_texts count_arguments(FunctionCallInfo fcinfo, int texts, const shingling&
     for (int text = 0; text < texts; text++)
         fold_text(state, fcinfo, text);
 
-    // In texts of up to 100 kB, every shingle may be distinct. Longer texts repeat themselves.
+    // This determines the initial size of the table. In texts of up to 100 kB, all shingles may be distinct. Longer
+    // texts repeat shingles.
     const std::size_t expected = std::min<std::size_t>(state.used, 100000);
     state.counts = {state.buffer, make_table(std::bit_ceil(64 + expected * 3 / 2)), 0};
     for (int text = 0; text < texts; text++) {
@@ -128,8 +130,8 @@ exact_texts count_arguments(FunctionCallInfo fcinfo, int texts, const shingling&
 
 namespace {
 
-// Continues reading the original text until a place of its folded form is reached. Positions are for substr(), which
-// counts bytes in single-byte encodings.
+// Reads more of the original text, until the walk has reached the place `folded` in the folded text. Positions are
+// counted as substr() counts them: in bytes in single-byte encodings, in characters otherwise.
 void read_to(difference_walk& walk, std::uint32_t folded)
 {
     const bool counts_bytes = pg_database_encoding_max_length() == 1;

@@ -1,5 +1,5 @@
-// Folds one or two texts, and counts their distinct shingles: the basis of exact shingles, and of exact similarities
-// and differences of texts.
+// Folds one or two texts, and counts their distinct shingles. Functions for exact shingles, and for exact similarities
+// and differences of texts, use these counts.
 #pragma once
 
 #include "pg/text_reader.h"
@@ -9,7 +9,7 @@
 
 namespace minhash::pg {
 
-constexpr std::size_t most_exact_shingles = std::size_t{1} << 26; // a table of that many takes 3 GiB
+constexpr std::size_t most_exact_shingles = std::size_t{1} << 26; // a table for this many takes 3 GiB
 
 struct exact_texts {
     shingling how;
@@ -34,7 +34,8 @@ inline shingle_walk walk_text(const exact_texts& state, int text)
     return start_walk(state.buffer, start_of(state, text), state.end[text], state.how);
 }
 
-// Adds a shingle's bytes to `work`. After about a megabyte, checks for cancel, and starts counting again.
+// Adds the cost of a shingle, in bytes, to `work`. If `work` then exceeds a megabyte, checks for cancel and resets
+// `work`.
 void answer_to_cancel(std::size_t& work, const shingle_range& shingle);
 
 // Walks through one of two texts whose shingles have been counted, and finds, in order, the parts that the other text
@@ -50,11 +51,11 @@ struct difference_walk {
     std::size_t work;
 };
 
-// Starts to look for what text `which` has and the other text lacks. `value` is text `which`, detoasted. `texts` must
-// stay where it is. Each of the two texts can be walked once.
+// Starts to look for the parts of text `which` that the other text lacks. `value` is text `which`, detoasted. `texts`
+// must not be moved during the walk. Each of the two texts can be walked once.
 void start(difference_walk& walk, exact_texts& texts, int which, const text* value);
 
-// The next difference; false if there are no more. Can be cancelled.
+// Sets `out` to the next difference; returns false if there are no more. Checks for cancel.
 bool next(difference_walk& walk, text_span& out);
 
 } // namespace minhash::pg

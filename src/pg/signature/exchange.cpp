@@ -1,6 +1,6 @@
-// Exchanges signatures with other systems, as arrays of numbers. Any minima of 32-bit hashes can be stored, compared,
-// united and banded here. Because it is unknown how they were made, they have a method of their own, `external`, and
-// cannot be compared with signatures that minhash() makes.
+// Exchanges signatures with other systems, as arrays of numbers. Minima of any 32-bit hashes can be stored, compared,
+// united and banded here. How these minima were made is unknown. So their signatures have a method of their own,
+// `external`, and cannot be compared with signatures from minhash().
 #include "pg/arguments.h"
 #include "pg/errors.h"
 
@@ -12,8 +12,8 @@ extern "C" {
 
 namespace minhash::pg {
 
-// minhash_to_values(signature) -> bigint[]: one value for each hash, also for the empty set. The empty set's slots have
-// the value from which minima start.
+// minhash_to_values(signature) -> bigint[]: one value for each hash. For the empty set, each is the initial value of a
+// minimum.
 MINHASH_FUNCTION(minhash_to_values)
 {
     const signature value = arg_whole_signature(fcinfo, 0, "values");

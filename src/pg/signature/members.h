@@ -1,4 +1,5 @@
-// Hashes members of sets to 64 bits (core/hash.h), for users who give the members themselves and not a text.
+// Hashes members of sets to 64 bits (core/hash.h), for functions to which users pass the members themselves, and not a
+// text.
 #pragma once
 
 #include "pg/glue.h"
@@ -7,11 +8,11 @@
 
 namespace minhash::pg {
 
-// The type as which values of a type are hashed: text, smallint, integer, bigint, uuid or bytea. An ERROR if values of
-// the type cannot be members of sets.
+// The type as which values of `type` are hashed: text, smallint, integer, bigint, uuid or bytea. An ERROR if values of
+// `type` cannot be members of sets.
 Oid member_type(Oid type);
 
-// The hash of a text or a lexeme, which is in the server's encoding.
+// The hash of a text or a lexeme, whose bytes are in the server's encoding.
 std::uint64_t hash_text(std::span<const std::uint8_t> bytes, std::int64_t seed);
 
 inline std::uint64_t hash_bytea(std::span<const std::uint8_t> bytes, std::int64_t seed)

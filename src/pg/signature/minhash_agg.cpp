@@ -1,5 +1,5 @@
-// The aggregates minhash_agg(), which signs the shingles of a column's texts, and minhash_elements_agg(), which signs
-// the set of its values.
+// The aggregates minhash_agg(), which signs the shingles of a column's texts, and minhash_elements_agg(), which signs a
+// column's values as a set.
 #include "pg/arguments.h"
 #include "pg/errors.h"
 #include "pg/signature/members.h"
@@ -20,13 +20,13 @@ namespace minhash::pg {
 
 namespace {
 
-// A set that an aggregate collects. A query may have a million such sets, so a small set only holds its members; only a
-// large set has a signature.
+// A set that an aggregate collects. A query may have a million such sets. So a small set has only its members, and no
+// signature; only a large set has a signature.
 struct growing_set {
     minhash::scheme scheme;
-    bool integers;          // waiting members are integers, not hashed yet
+    bool integers;          // whether the waiting members are integers, not hashed yet
     std::uint32_t waiting;  // how many members are not absorbed into the slots yet
-    std::uint32_t room;     // how many members fit into `members`; between calls, more than `waiting`
+    std::uint32_t room;     // the capacity of `members`; between calls, more than `waiting`
     std::uint64_t* members; // the waiting members
     std::uint32_t* slots;   // the signature of all absorbed members; null if there are none
 };
@@ -34,7 +34,7 @@ struct growing_set {
 constexpr std::uint32_t first_room = 16;
 constexpr std::uint32_t most_waiting = 1024;
 
-// In a serialized set, this comes first; the waiting members and the slots follow.
+// The start of a serialized set. The waiting members and the signature follow.
 struct written_head {
     std::uint32_t integers;
     std::uint32_t waiting;
@@ -77,7 +77,8 @@ growing_set* make_set(MemoryContext memory, const scheme& scheme, bool integers)
     return set;
 }
 
-// Makes room for more waiting members.
+// Makes room for more waiting members. Enlarges `members` or, if it has its maximum size, absorbs the members into the
+// slots.
 void make_room(growing_set& set)
 {
     if (set.room < most_waiting) {
@@ -190,7 +191,7 @@ growing_set* arg_set(FunctionCallInfo fcinfo, int argument)
     return PG_ARGISNULL(argument) ? nullptr : arg_internal<growing_set>(fcinfo, argument);
 }
 
-// The state that the aggregate returns; it is NULL while there have been no values.
+// The state as the result of a SQL function; NULL if no value has been added yet.
 Datum state_of(FunctionCallInfo fcinfo, growing_set* set)
 {
     fcinfo->isnull = set == nullptr;
@@ -244,7 +245,8 @@ Oid arg_member_type(FunctionCallInfo fcinfo)
     return *static_cast<const Oid*>(function.fn_extra);
 }
 
-// The member in the second argument: its hash or, for an integer, itself, because integers are hashed together later.
+// The member in the second argument, as its hash. An integer is returned unhashed, because integers are hashed in
+// batches later.
 std::uint64_t arg_member(FunctionCallInfo fcinfo, Oid type, std::int64_t seed)
 {
     switch (type) {
@@ -263,8 +265,8 @@ std::uint64_t arg_member(FunctionCallInfo fcinfo, Oid type, std::int64_t seed)
     return hashed;
 }
 
-// Adds the value in the second argument, unless it is NULL. Without a scheme among the arguments, and while there is
-// room, a row costs nothing more than hashing and storing the value.
+// Adds the value in the second argument, unless it is NULL. If the call has no arguments for a scheme, and while there
+// is room, a row costs no more than hashing and storing the value.
 template <bool has_scheme>
 Datum add_value(FunctionCallInfo fcinfo)
 {
@@ -323,7 +325,7 @@ MINHASH_FUNCTION(minhash_agg_serial) { PG_RETURN_BYTEA_P(write_set(*arg_set(fcin
 // minhash_agg_deserial(bytes, internal) -> state, which lasts as long as the current memory context
 MINHASH_FUNCTION(minhash_agg_deserial) { PG_RETURN_POINTER(read_set(CurrentMemoryContext, PG_GETARG_BYTEA_P(0))); }
 
-// minhash_agg_final(state) -> minhash_signature. A window calls it repeatedly.
+// minhash_agg_final(state) -> minhash_signature. A window calls this repeatedly, so the state must not change.
 MINHASH_FUNCTION(minhash_agg_final)
 {
     const growing_set* const set = arg_set(fcinfo, 0);

@@ -3,9 +3,9 @@
 // The relative variances of the estimates, with k hashes, are as follows. A similarity J has (1 - J) / (J k), and a
 // size has 1 / k (core/cardinality.h). The intersection is J * union. Which slots are equal is independent of the
 // union's minima, so the variances of J and of the union add up to 1 / (J k). The containment is J * union / a. The
-// quotient union / a has the variance 2 (1 - a / union) / k. But it is correlated with J, because where a slot of `a`
-// is larger than the union's slot, the two signatures differ. The correlation subtracts just as much, so (1 - J) / (J
-// k) remains.
+// quotient union / a has the variance 2 (1 - a / union) / k. But this quotient is correlated with J: where a slot of
+// `a` is larger than the union's slot, the two signatures differ. The correlation subtracts the same amount again, so
+// the variance of the containment is (1 - J) / (J k).
 #include "pg/arguments.h"
 #include "pg/errors.h"
 #include "pg/signature/signatures.h"
@@ -26,7 +26,7 @@ struct united {
     signature both;
 };
 
-// Unites the two arguments. The union's slots are written to `slots`, which must have room for any signature.
+// Unites the two arguments. The union's slots are written to `slots`, which must hold max_num_hashes slots.
 united unite(FunctionCallInfo fcinfo, std::uint32_t* slots)
 {
     united sets = {arg_whole_signature(fcinfo, 0, "a union"), arg_whole_signature(fcinfo, 1, "a union"), {}};

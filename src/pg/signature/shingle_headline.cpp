@@ -75,7 +75,7 @@ headline_options read_options(Datum given)
     return options;
 }
 
-// A text from which a headline is made. Places in it are counted in bytes.
+// A text from which a headline is made. All positions in the text are in bytes.
 struct headline {
     headline_options options;
     const char* text;
@@ -93,8 +93,8 @@ std::size_t skip_space(const headline& line, std::size_t at)
     return at;
 }
 
-// The end of the word that starts at or after a place. A text without white space, such as Chinese or an encoded file,
-// is cut into words of this many characters.
+// The end of the word that starts at or after `at`. A text without white space, such as Chinese or an encoded file, is
+// cut into words of most_characters characters.
 std::size_t skip_word(const headline& line, std::size_t at)
 {
     constexpr int most_characters = 20;
@@ -112,7 +112,7 @@ std::size_t skip_words(const headline& line, std::size_t at, std::size_t words)
     return at;
 }
 
-// How many words start at or after `at` and before `before`, counted up to `most`.
+// The number of words that start at or after `at` and before `before`. Stops counting at `most`.
 std::size_t count_words(const headline& line, std::size_t at, std::size_t before, std::size_t most)
 {
     std::size_t words = 0;
@@ -142,8 +142,8 @@ void append_marked(headline& line, std::size_t from, std::size_t to)
     append(line, from, to);
 }
 
-// Appends the next difference, with about equally many words before and after it. The text up to `shown` has already
-// been handled. Returns up to where it is handled now.
+// Appends the next difference, with about the same number of words before and after it. `shown` is the end of the text
+// that has been handled so far. Returns the new end.
 std::size_t append_fragment(headline& line, std::size_t shown)
 {
     const std::size_t most = line.options.most_words;

@@ -55,8 +55,8 @@ MINHASH_FUNCTION(shingle_jaccard)
     PG_RETURN_FLOAT8(jaccard(measure_all(count_arguments(fcinfo, 2, arg_shingling(fcinfo, 2)))));
 }
 
-// shingle_containment(a, b, shingle_size, unit, fold, bag) -> float8: the share of the first
-// text's shingles that the second has; 0 if the first text is empty.
+// shingle_containment(a, b, shingle_size, unit, fold, bag) -> float8: the share of the first text's shingles that the
+// second has; 0 if the first text is empty.
 MINHASH_FUNCTION(shingle_containment)
 {
     PG_RETURN_FLOAT8(containment(measure_all(count_arguments(fcinfo, 2, arg_shingling(fcinfo, 2)))));

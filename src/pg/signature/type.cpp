@@ -16,7 +16,8 @@ namespace minhash::pg {
 
 namespace {
 
-// Checks that a value of type minhash_signature(n) has n hashes. Returns false if it has not and the error was saved.
+// Checks that a value of type minhash_signature(n) has n hashes. If it does not, raises an ERROR or, if `context` can
+// save the error, returns false.
 bool fits_typmod(const scheme& scheme, int typmod, Node* context)
 {
     if (typmod < 0 || typmod == scheme.num_hashes)
@@ -99,7 +100,7 @@ MINHASH_FUNCTION(minhash_signature_recv)
 
 MINHASH_FUNCTION(minhash_signature_send)
 {
-    const signature value = arg_signature(fcinfo, 0); // an ERROR if the bytes are damaged, so none are sent
+    const signature value = arg_signature(fcinfo, 0); // an ERROR if damaged, so damaged bytes are never sent
     std::uint8_t header[header_bytes];
     encode_header(value.scheme, header);
     StringInfoData message;
@@ -131,13 +132,14 @@ MINHASH_FUNCTION(minhash_signature)
     PG_RETURN_DATUM(PG_GETARG_DATUM(0));
 }
 
-// Equality, order and hashing of whole signatures, for GROUP BY, DISTINCT, joins and indexes. The order is that of the
-// stored bytes: it means nothing, but it is total and the same everywhere. Signatures of different schemes are unequal
-// here, although asking for their similarity is an ERROR.
+// Equality, order and hashing of whole signatures, for GROUP BY, DISTINCT, joins and indexes. Signatures are ordered by
+// their stored bytes. This order has no meaning, but it is total and the same everywhere. Signatures of different
+// schemes are unequal here, although asking for their similarity is an ERROR.
 
 namespace {
 
-// The checked bytes of a signature, and the value that must be freed after use, because a sort compares very often.
+// The checked bytes of a signature, and the value that holds the bytes. The value must be freed after use, because a
+// sort makes many comparisons.
 struct stored_signature {
     struct varlena* value;
     std::span<const std::uint8_t> bytes;

@@ -1,4 +1,4 @@
-// lsh_windows(): cuts a text into windows of words, one of which an excerpt will resemble.
+// lsh_windows(): cuts a text into windows of words. An excerpt of the text will resemble at least one of the windows.
 #include "pg/arguments.h"
 #include "pg/errors.h"
 #include "pg/text_reader.h"
@@ -16,8 +16,8 @@ namespace minhash::pg {
 
 namespace {
 
-// A word, or the space between two words, may be as long as the text. After this many bytes, the query checks for
-// cancel.
+// The number of bytes between checks for cancel. These are needed within a word, and within the space between two
+// words, because either may be as long as the text.
 constexpr std::ptrdiff_t slice = 1 << 16;
 
 const char* skip(const char* at, const char* end, bool space)

@@ -1,6 +1,7 @@
 // The operator class gin_minhash_ops: an inverted index of band keys. A row is a candidate if it shares a key with the
-// query; then its signature is compared. With the index, % never returns a row that it would not return without the
-// index, but it misses rows that share no key. If it may miss more than a few rows, a notice says so.
+// query. The signatures of candidates are then compared, so an index scan never returns a row that a sequential scan
+// would not return. But it misses rows that share no key with the query. If it may miss more than a few rows, a notice
+// says so.
 #include "pg/arguments.h"
 #include "pg/bands/bands.h"
 #include "pg/errors.h"
@@ -24,19 +25,20 @@ namespace minhash::pg {
 
 namespace {
 
-// The threshold for which bands and rows are chosen if an index has no options. They are chosen for each number of
-// hashes; even for the smallest number, 8, some choice reaches the recall.
+// The threshold for which bands and rows are chosen if an index has no options. The choice depends on the number of
+// hashes. Even for the smallest number, 8, some choice reaches the default recall.
 constexpr double default_threshold = 0.8;
 
-// The options of an index, as PostgreSQL keeps them. Bands and rows are 0 if they are not given.
+// The options of an index, as PostgreSQL keeps them. Bands and rows are 0 if they are not specified.
 struct gin_options {
     std::int32_t length;
     banding shape;
 };
 
-// A choice that is kept from call to call within a scan, because choosing takes longer than making the keys.
+// The bands and rows of an index, which are kept from call to call, because choosing them takes longer than making the
+// keys.
 struct gin_choice {
-    banding given;  // the bands and rows that the options give, or 0
+    banding given;  // the bands and rows in the options; 0 if not specified
     int num_hashes; // the number of hashes for which `chosen` was chosen
     banding chosen;
 };
@@ -67,11 +69,11 @@ bool is_first_in_statement()
     return std::exchange(last_told, now) != now;
 }
 
-// A NOTICE, once per statement and process, if an index with these bands and rows finds a smaller share of the rows at
-// the threshold than the setting recall_notice. `by_setting` says that the threshold is the setting
-// similarity_threshold. Only a process that scans an index knows the threshold, and knows that the index is used. So
-// each such process gives the notice: sometimes one parallel worker scans the index for all, and sometimes each scans
-// it for itself.
+// Raises a NOTICE, once per statement and process, if an index with these bands and rows finds less than the share
+// recall_notice of the rows at the threshold. `by_setting` says that the threshold is the setting similarity_threshold.
+// Only a process that scans the index knows the threshold, and that the index is used. So every process that scans the
+// index raises the notice: sometimes this is one parallel worker, which scans for all, and sometimes it is every
+// process.
 void notice_recall(const banding& shape, int num_hashes, double threshold, bool by_setting)
 {
     const double share = band_probability(threshold, shape.bands, shape.rows);
@@ -95,11 +97,12 @@ void notice_recall(const banding& shape, int num_hashes, double threshold, bool 
                              : errhint("Raise the threshold: no bands and rows find %g%%.", 100 * wanted));
 }
 
-// Arguments of gin_minhash_consistent() and gin_minhash_triconsistent(), as GIN hands them over.
+// The positions of the arguments that GIN passes to gin_minhash_consistent() and gin_minhash_triconsistent(). Only
+// gin_minhash_consistent() has the last one.
 enum { arg_shared, arg_strategy, arg_query, arg_key_count, arg_extra_data, arg_recheck };
 
-// Whether a row shares, or may share, a key with the query. Value is bool or GinTernaryValue, which is GIN_MAYBE for a
-// key that has not been looked up.
+// Whether a row shares, or may share, a key with the query. Value is bool or GinTernaryValue. A GinTernaryValue is
+// GIN_MAYBE for a key that has not been looked up.
 template <typename Value>
 bool is_candidate(FunctionCallInfo fcinfo)
 {
@@ -147,8 +150,8 @@ MINHASH_FUNCTION(gin_minhash_extract_query)
     const banding shape = shape_of_index(fcinfo, sought.scheme.num_hashes);
     std::span<Datum> keys = make_band_keys(sought, shape);
     if (keys.size() == 1) {
-        // A single key is given twice: with one key, a scan would call gin_minhash_triconsistent(), which says that the
-        // recall is low, only once it has found a row.
+        // A single key is returned twice. With only one key, GIN would not call gin_minhash_triconsistent(), which
+        // raises the notice of low recall, until the scan has found a row.
         keys = {keys.data(), 2};
         keys[1] = keys[0];
     }
@@ -163,11 +166,10 @@ MINHASH_FUNCTION(gin_minhash_consistent)
     PG_RETURN_BOOL(is_candidate<bool>(fcinfo));
 }
 
-// gin_minhash_triconsistent(shared, strategy, query, number of keys, extra data, keys, null flags)
-// -> "char"
+// gin_minhash_triconsistent(shared, strategy, query, number of keys, extra data, keys, null flags) -> "char"
 //
-// Each scan calls this at its start, to find out which keys a row needs. The planner never does, although it calls
-// gin_minhash_extract_query(). So this is the place for the notice of low recall.
+// Each scan calls this function at its start, to determine which keys a row needs. The planner never calls it, although
+// it calls gin_minhash_extract_query(). So the notice of low recall is raised here.
 MINHASH_FUNCTION(gin_minhash_triconsistent)
 {
     if (fcinfo->flinfo->fn_extra == nullptr) { // not called in this scan yet

@@ -1,7 +1,8 @@
-// The type minhash_query, and similarity with a threshold that the query gives.
+// The type minhash_query, and the functions that test whether two signatures are similar, with a threshold from an
+// argument.
 //
-// A query is stored as the eight bytes of the threshold, followed by the bytes of the signature. Its text form is
-// abridged, because only EXPLAIN shows it: the planner makes such values, and nobody stores them.
+// A query is stored as the eight bytes of the threshold, followed by the bytes of the signature. The text form of a
+// query is abridged, because only EXPLAIN shows it: the planner makes queries, and nobody stores them.
 #include "pg/arguments.h"
 #include "pg/errors.h"
 #include "pg/settings.h"
@@ -34,7 +35,7 @@ query query_of(Datum stored, StrategyNumber strategy)
 // minhash_query_in(cstring) -> minhash_query
 MINHASH_FUNCTION(minhash_query_in) { fail_input("minhash_query"); }
 
-// minhash_query_out(query) -> cstring: its threshold, and the start of the signature's text form
+// minhash_query_out(query) -> cstring: the query's threshold, and the start of the signature's text form
 MINHASH_FUNCTION(minhash_query_out)
 {
     const query value = query_of(PG_GETARG_DATUM(0));

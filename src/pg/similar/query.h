@@ -1,5 +1,6 @@
-// The type minhash_query: a signature to search for, with a threshold. If the right side of the operator % is of this
-// type, it supplies the threshold. So the operator is IMMUTABLE, and an index also knows the threshold.
+// The type minhash_query: a signature to search for, with a threshold. If the right side of the operator % has this
+// type, the threshold comes from there, and not from a setting. So the operator is IMMUTABLE, and an index scan uses
+// the same threshold.
 #pragma once
 
 #include "pg/glue.h"

@@ -1,6 +1,6 @@
-// Estimates for the planner how many rows % and minhash_similar() select. From the statistics, only the numbers of
-// distinct signatures and of NULLs are read. No operator runs on the values in the statistics, because these may be
-// other users' secrets, or may be of another type after CREATE OPERATOR.
+// Estimates for the planner how many rows % and minhash_similar() select. Of the statistics, only the numbers of
+// distinct signatures and of NULLs are used. No operator is applied to the values in the statistics: they may be
+// secrets of other users, or have another type, if a user-defined operator uses these estimators.
 #include "pg/arguments.h"
 #include "pg/settings.h"
 #include "pg/similar/query.h"
@@ -30,7 +30,7 @@ constexpr double unknown_share = DEFAULT_MATCHING_SEL;
 
 struct column {
     double present;  // the share of rows that are not NULL
-    double distinct; // how many different signatures there are, at least 1
+    double distinct; // the number of distinct signatures, at least 1
 };
 
 column examine(VariableStatData& variable)
@@ -40,16 +40,16 @@ column examine(VariableStatData& variable)
         seen.present -= reinterpret_cast<Form_pg_statistic>(GETSTRUCT(variable.statsTuple))->stanullfrac;
     bool guessed;
     seen.distinct = get_variable_numdistinct(&variable, &guessed);
-    // Most texts have a unique signature, so this is a better guess than PostgreSQL's 200.
+    // Most texts have a unique signature, so the number of rows is a better guess than PostgreSQL's 200.
     if (guessed && variable.rel != nullptr)
         seen.distinct = std::max(seen.distinct, variable.rel->tuples);
     seen.distinct = std::max(seen.distinct, 1.0);
     return seen;
 }
 
-// The share of `distinct` signatures that are similar to a given one of them. Few texts are similar by chance. At
-// thresholds from 0.5 on, the given signature is nearly the only one; below 0.5 there are more and more, and at 0 all
-// are similar.
+// The share of `distinct` different signatures that are similar to a given one of them. Few texts are similar by
+// chance. At thresholds from 0.5 on, hardly any signature but the given one is similar. Below 0.5, the share rises, and
+// at 0 it is 1.
 double similar_share(double distinct, double threshold) { return std::pow(distinct, std::pow(1 - threshold, 4) - 1); }
 
 bool is_null(const Node* expression)
@@ -135,8 +135,8 @@ similar_pairs(PlannerInfo* root, List* sides, SpecialJoinInfo* join, const simil
         const column a = examine(outer);
         column b = examine(inner);
         if (join->jointype == JOIN_SEMI || join->jointype == JOIN_ANTI) {
-            // Counts rows with any partner. Like eqjoinsel, this assumes that all texts of the smaller side also occur
-            // on the larger side, and counts the rows of the inner side that meet its other conditions.
+            // Counts outer rows with any partner. Like eqjoinsel(), this assumes that all texts of the smaller side
+            // also occur on the larger side. Of the inner side, only the rows that satisfy its other conditions count.
             if (inner.rel != nullptr)
                 b.distinct = std::clamp(inner.rel->rows, 1.0, b.distinct);
             share = a.present * std::min(1.0, b.distinct * similar_share(a.distinct, threshold));

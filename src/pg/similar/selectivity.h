@@ -20,11 +20,11 @@ similar_types similar_types_in(Oid schema);
 // The guess for thresholds that are unknown at plan time.
 constexpr double likely_threshold = 0.8;
 
-// The value of an expression for a threshold, of type float8; `if_unknown` if it is not known.
+// The value of a float8 expression for a threshold; `if_unknown` if it is not known at plan time, or is out of range.
 double expected_threshold(PlannerInfo* root, Node* expression, double if_unknown = likely_threshold);
 
-// The threshold in an expression of type minhash_query: a constant, or minhash_query(signature, constant). If it is not
-// known, `if_unknown`.
+// The threshold in an expression of type minhash_query, which is a constant or a call _minhash_query(signature,
+// constant). `if_unknown` if the threshold is not known at plan time.
 double threshold_in_query(PlannerInfo* root, Node* expression, double if_unknown = likely_threshold);
 
 // The share of a relation's rows for which the two sides are similar.

@@ -1,9 +1,10 @@
-// Planner support for minhash_similar(): estimates how many rows it selects, and lets an index on either signature
-// serve it, as an index serves the operator %. The index condition of minhash_similar(a, b, threshold) is
+// Planner support for minhash_similar(): estimates how many rows the function selects, and lets an index on either
+// signature serve the function, as it serves the operator %. The index condition of minhash_similar(a, b, threshold) is
 //
 //     indexed % _minhash_query(other, threshold)
 //
-// so that any access method whose operator family has this operator serves it.
+// where `indexed` is a or b, whichever is indexed, and `other` is the other one. Any index whose operator family has
+// this operator can serve the condition.
 // (PostgreSQL's manual, Function Optimization Information.)
 #include "pg/arguments.h"
 #include "pg/settings.h"
@@ -30,7 +31,7 @@ namespace minhash::pg {
 
 namespace {
 
-// The number of hashes that is assumed if neither the column nor the query tells it.
+// The number of hashes to assume if it can be derived from neither the column nor the query.
 constexpr int likely_num_hashes = 128;
 
 int expected_num_hashes(Node* indexed, Node* other)
@@ -84,7 +85,7 @@ List* index_condition(SupportRequestIndexCondition& request, Oid schema)
                                         InvalidOid,
                                         InvalidOid,
                                         COERCE_EXPLICIT_CALL);
-    // If the query is constant, evaluate it now: EXPLAIN then shows its start.
+    // If the query is constant, evaluate it now, so that EXPLAIN shows the start of its text form.
     Expr* const right = reinterpret_cast<Expr*>(eval_const_expressions(request.root, reinterpret_cast<Node*>(made)));
     const Oid similar = GetSysCacheOid4(OPERNAMENSP,
                                         Anum_pg_operator_oid,

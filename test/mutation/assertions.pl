@@ -5,8 +5,8 @@
 #
 #   test/tools/private_postgres.sh test/mutation/assertions.pl
 #
-# It works on a copy in build/assertions, needs half an hour, and ends with the assertions that no test evaluates or
-# notices; its exit status is 0 if there is none.
+# It works on a copy in build/assertions, needs a quarter of an hour, and ends with the assertions that no test
+# evaluates or notices; its exit status is 0 if there is none.
 #
 # Environment: PG_CONFIG    pg_config of the PostgreSQL to install into
 use strict;
@@ -21,7 +21,7 @@ my $copy = getcwd() . '/build/assertions';
 if (!$ENV{MINHASH_ASSERTIONS})
 {
     # The server's user, who is not this one, writes the places into this directory.
-    my $dir = tempdir('/tmp/assertions.XXXXXX', CLEANUP => 1);
+    my $dir = tempdir(DIR => '/tmp', CLEANUP => 1);
     chmod 0777, $dir;
     $ENV{MINHASH_ASSERTIONS} = $dir;
     exit(system('test/tools/with_server.sh', $^X, 'test/mutation/assertions.pl') >> 8);
@@ -47,7 +47,8 @@ extern "C" __attribute__((weak, visibility("default"))) char *application_name;
 inline void write_line(const char *name, const char *place)
 {
     const std::string line = std::string(&application_name ? application_name : "unit") + " " + place + "\n";
-    const int file = open((std::string(getenv("MINHASH_ASSERTIONS")) + name).c_str(), O_WRONLY | O_APPEND | O_CREAT, 0666);
+    const std::string path = std::string(getenv("MINHASH_ASSERTIONS")) + name;
+    const int file = open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT, 0666);
     (void)!write(file, line.data(), line.size());
     close(file);
 }
@@ -137,7 +138,7 @@ for my $place (@places)
     unlink "$dir/failed";
     my $passed = run_quietly(
           $by =~ m{^pg_regress/(\w+)} ? "make -s installcheck ISOLATION= REGRESS=$1"
-        : $by =~ m{^isolation/([\w]+)} ? "make -s installcheck REGRESS= ISOLATION=$1"
+        : $by =~ m{^isolation/(\w+)} ? "make -s installcheck REGRESS= ISOLATION=$1"
         : $unit);
     my $failed = read_file("$dir/failed") =~ / \Q$place\E\n/;
     if ($failed && !$passed) { $noticed++ }

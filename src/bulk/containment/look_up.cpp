@@ -98,8 +98,8 @@ std::size_t find_having(containment_lookup& self)
     return count;
 }
 
-// Resets the counts in self.missing for the places from `from` on. `met` is how many places count_down() has visited;
-// it decides whether to copy all counts or only those of the visited places.
+// Resets the counts in self.missing for the places from `from` on. count_down() has decremented counts `met` times. If
+// that is seldom, the function resets these counts one by one; otherwise it copies all counts.
 void start_count(containment_lookup& self, std::uint32_t from, std::size_t lists, std::size_t met)
 {
     constexpr std::size_t copied_at_once = 64;

@@ -7,7 +7,7 @@
 
 namespace minhash::bulk {
 
-// The number of rows in a unit of the look-up step.
+// When rows are looked up in the index, a process takes this many rows at a time.
 constexpr std::uint32_t looked_up_at_once = 64;
 
 // The state that all processes share. `order` lists the rows, and the index and the found pairs identify a row by its

@@ -1,9 +1,9 @@
 // Clusters of near-duplicates: the connected components of the rows over verified pairs.
 //
-// Two rows are compared only if they are not connected yet, so many similar rows cost about one comparison each. No
-// connection is lost, because candidates that end up unconnected have all been compared. If two rows are near, their
-// similarity is computed to the end, not only until it reaches the threshold, because one of the two rows may become
-// the other's representative.
+// Rows that are already connected are not compared. So in a large group of similar rows, each row is compared about
+// once. No connection is lost, because candidates that end up unconnected have all been compared. If two rows are near,
+// their similarity is computed to the end, not only until it reaches the threshold, because one of the two rows may
+// become the other's representative.
 #pragma once
 
 #include "bulk/rows/rows.h"

@@ -426,7 +426,8 @@ std::uint64_t least_shared(std::uint64_t first, std::uint64_t second, double lea
 std::optional<double> compare(exact_sets& state, std::uint32_t a, std::uint32_t b, double least, bool exactly)
 {
     assert(a != b);
-    // If one of the rows was also in the previous call, its elements are probably at hand. Make that row `a`.
+    // The elements of the previous call's rows are probably still in memory. If one of these rows is compared now, it
+    // becomes `a`.
     if (b == state.first || (a != state.first && b == state.second))
         std::swap(a, b);
     state.first = a;

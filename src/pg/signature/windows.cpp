@@ -9,7 +9,6 @@
 extern "C" {
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
-#include "utils/builtins.h"
 }
 
 namespace minhash::pg {
@@ -48,6 +47,7 @@ int count_characters(const char* at, const char* end)
     return count + pg_mbstrlen_with_len(at, static_cast<int>(end - at));
 }
 
+// cstring_to_text_with_len() would copy a passage of any length without a check for cancel.
 text* copy_passage(const char* at, const char* end)
 {
     text* const passage = static_cast<text*>(palloc(end - at + VARHDRSZ));

@@ -107,7 +107,7 @@ SELECT call, pg_temp.error_of('SELECT ' || call)
 -- JSON.
 SELECT call, pg_temp.error_of('SELECT ' || call)
     FROM unnest(ARRAY['minhash(ARRAY[''a'', ''b''])', 'minhash(''{1,2}''::int[], 64)', 'minhash(''{a,b}'')']) call;
-SELECT shingle_jaccard('{a,b}', '{a,b,c}');
+SELECT shingle_jaccard('{a,b}', '{a,b,c}'), shingle_containment('{a,b}', '{a,b,c}');
 SELECT shingle_jaccard('{a,b}', 'a,b'), shingle_jaccard('{"a": 1}', '{"a": 2}'), shingle_jaccard(a, a)
 FROM (VALUES ('{a,b}'), ('{a,b,c}')) AS texts (a);
 

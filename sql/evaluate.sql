@@ -109,6 +109,7 @@ SELECT * FROM lsh_evaluate('SELECT id, body FROM texts', anchors => 1);
 SELECT * FROM lsh_evaluate('SELECT id, body FROM texts', anchors => 100001);
 SELECT * FROM lsh_evaluate('SELECT id, body FROM texts', threshold => 1.5);
 SELECT * FROM lsh_evaluate('SELECT id, body FROM texts', threshold => NULL);
+SELECT * FROM lsh_evaluate('SELECT id, body FROM texts', threshold => 0);
 \set VERBOSITY default
 SELECT * FROM lsh_evaluate('SELECT id, body FROM texts', bands => '{13}');
 SELECT * FROM lsh_evaluate('SELECT id, body FROM texts', bands => '{13,20}', rows => '{7}');

@@ -244,7 +244,7 @@ SELECT records, in_tail FROM lsh_check('schemes_sig', heap => true);
 -- The first signature decides the scheme, even after it is deleted. After REINDEX, the next first signature decides.
 DELETE FROM schemes;
 VACUUM (INDEX_CLEANUP ON) schemes;
-SELECT pg_temp.error_of('INSERT INTO schemes VALUES (minhash(''cat''))') ~ 'another scheme' AS refused;
+SELECT pg_temp.error_of('INSERT INTO schemes VALUES (minhash(''cat''))') ~ 'different scheme' AS refused;
 REINDEX INDEX schemes_sig;
 INSERT INTO schemes VALUES (minhash('cat'));
 -- If signatures have too few hashes for the options, inserting the first one is an error.

@@ -39,6 +39,12 @@ CREATE UNIQUE INDEX ON tickets (shop) WHERE id = 1;
 CREATE INDEX tickets_partial ON tickets USING lsh (sig, shop, (id + 1));
 ALTER TABLE tickets ADD EXCLUDE USING lsh (sig WITH %, id WITH <>) WHERE (id = 1);
 DROP INDEX tickets_unique, tickets_partial;
+-- A column may also be distinct without a unique index, as the statistics tell.
+CREATE TEMP TABLE numbered AS SELECT nullif(id, 1) AS number, id / 2 AS half, sig FROM tickets;
+CREATE INDEX ON numbered USING lsh (sig, number);
+ANALYZE numbered;
+CREATE INDEX ON numbered USING lsh (sig, number, half);
+DROP TABLE numbered;
 ALTER TABLE tickets DROP CONSTRAINT tickets_sig_id_excl;
 
 CREATE INDEX tickets_scope ON tickets USING lsh (customer, sig, shop);

@@ -1,17 +1,18 @@
 -- lsh_windows(): cuts a text into windows of words.
+\getenv abs_srcdir PG_ABS_SRCDIR
+\set common :abs_srcdir '/sql/include/errors.sql'
+\i :common
 SELECT * FROM lsh_windows('one two three four five six seven', words => 3, step => 2);
 SELECT * FROM lsh_windows(E'  one\ttwo \n three  ', 2, 1);
 SELECT * FROM lsh_windows('one two three', 3, 3);
 SELECT * FROM lsh_windows('one two three', 40);
--- If steps are longer than windows, words are left out.
-SELECT * FROM lsh_windows('a b c d e f g', 2, 3);
-SELECT * FROM lsh_windows('a b c d e f', 2, 5);
-SELECT * FROM lsh_windows('a b c', 2, 9);
+-- Steps longer than windows would leave out words.
+SELECT call, pg_temp.error_of('SELECT ' || call) FROM unnest(ARRAY['lsh_windows(''a b c d e f g'', 2, 3)',
+    'lsh_windows(''a b c d e f g'', 5)', 'lsh_windows(''a b c d e f g'', 5, 5)']) call;
 SELECT count(*) FROM lsh_windows('');
 SELECT count(*) FROM lsh_windows(E' \n ');
 SELECT count(*) FROM lsh_windows(NULL);
--- Positions count characters, and each passage stands at its position. If steps are not longer than windows, every word
--- is in a window.
+-- Positions count characters, and each passage stands at its position. Every word is in a window.
 CREATE TEMP TABLE texts AS
 SELECT n, (SELECT string_agg(repeat('é', (n * i) % 5 + 1), repeat(' ', i % 3 + 1)) FROM generate_series(1, n) i) AS body
 FROM generate_series(1, 25) n;

@@ -12,11 +12,13 @@ namespace minhash::pg {
 
 namespace {
 
-// A hint for an out-of-range argument. The hint depends on the name of the argument.
+// A hint for a value out of range. The hint depends on the name of the argument.
 const char* advice(std::string_view name)
 {
     if (name == "num_hashes")
-        return "128 hashes estimate a similarity of 0.8 with a standard error of 0.035.";
+        return "128 hashes estimate a similarity of 0.8 with a standard error of 0.035. The size of shingles is "
+               "another "
+               "argument, shingle_size.";
     if (name == "shingle_size")
         return "5 characters suit short and ordinary texts, 3 to 5 words long ones.";
     if (name == "bands" || name == "rows")
@@ -24,7 +26,7 @@ const char* advice(std::string_view name)
     if (name == "recall")
         return "Recall is the share of the pairs at the threshold to be found, for instance 0.95.";
     if (name == "threshold" || name == "similarity")
-        return "Similarities go from 0, nothing in common, to 1, the same shingles.";
+        return "A similarity lies between 0 (no common shingle) and 1 (the same shingles).";
     if (name == "steps")
         return "20 steps show the curve at 0.00, 0.05, 0.10 and so on.";
     return "Leave the argument out to get its default.";
@@ -139,7 +141,8 @@ void fail_no_choice(double threshold, int num_hashes, double recall)
                    recall,
                    threshold,
                    num_hashes),
-            errhint("Use more hashes, a higher threshold or a lower recall."));
+            threshold > 0 ? errhint("Use more hashes, a higher threshold or a lower recall.")
+                          : errhint("Use a threshold above 0, or choose bands and rows yourself."));
 }
 
 void fail_half_banding()

@@ -18,7 +18,7 @@ CREATE FUNCTION minhash(list anyarray, num_hashes integer DEFAULT NULL) RETURNS 
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     RAISE EXCEPTION 'minhash() signs a text, not an array' USING ERRCODE = 'datatype_mismatch',
-        HINT = 'Sign a set of elements by minhash_elements(), and each of several texts by itself.';
+        HINT = 'Sign a set of elements with minhash_elements(), and each of several texts by itself.';
 END $$;
 COMMENT ON FUNCTION minhash(anyarray, integer) IS
     'an error that names the function for arrays. Example: minhash(ARRAY[''a'', ''b''])';
@@ -62,7 +62,8 @@ CREATE OPERATOR <%> (
     FUNCTION = _minhash_distance, LEFTARG = minhash_signature, RIGHTARG = minhash_signature,
     COMMUTATOR = <%>
 );
-COMMENT ON OPERATOR <%> (minhash_signature, minhash_signature) IS 'estimated Jaccard distance';
+COMMENT ON OPERATOR <%> (minhash_signature, minhash_signature) IS
+    'estimated Jaccard distance, 1 - minhash_similarity(): small for near texts';
 
 CREATE FUNCTION minhash_scheme(
     signature minhash_signature,

@@ -18,10 +18,12 @@ CREATE FUNCTION _lsh_require_band_table(band_table regclass, name text, privileg
 COMMENT ON FUNCTION _lsh_require_band_table(regclass, text, text) IS
     'for triggers of lsh_create_band_table: true, or an error that says what a writer lacks';
 
-CREATE FUNCTION _lsh_tie_band_table(source regclass, band_table regclass, functions regprocedure[]) RETURNS void
+CREATE FUNCTION _lsh_tie_band_table(source regclass, band_table regclass, functions regprocedure[], id_number smallint,
+    signature_number smallint) RETURNS void
     AS 'MODULE_PATHNAME', 'lsh_tie_band_table' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
-COMMENT ON FUNCTION _lsh_tie_band_table(regclass, regclass, regprocedure[]) IS
-    'for lsh_create_band_table: DROP TABLE of the source or of the band table leaves nothing behind';
+COMMENT ON FUNCTION _lsh_tie_band_table(regclass, regclass, regprocedure[], smallint, smallint) IS
+    'for lsh_create_band_table: DROP TABLE of the source or of the band table leaves nothing behind, and columns that '
+    'the triggers use keep their types';
 
 -- The triggers of a source, and the bodies of their functions, which are templates for format(). The arguments of
 -- format() are: 1 the band table; 2 and 3 the keys of an old and of a new row; 4 and 5 their ids; 6 the operator that
@@ -34,7 +36,7 @@ WITH parts (by_index, check_missing) AS (VALUES (
 $body$
     IF missing > 0 THEN
         RAISE object_not_in_prerequisite_state USING
-            MESSAGE = format('%%s keys of rows of %%s are missing in band table %%s', missing, TG_RELID::regclass,
+            MESSAGE = format('%%s keys of rows of %%s are missing from band table %%s', missing, TG_RELID::regclass,
                 %1$L),
             DETAIL = 'The rows were written without its triggers, or twice by one statement and its triggers.',
             HINT = %8$L;
@@ -143,7 +145,7 @@ DECLARE
     extension text := (SELECT quote_ident(nspname) FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = extnamespace
                        WHERE extname = 'minhash_lsh');
     signature_type regtype := extension || '.minhash_signature';
-    add_one text := 'ALTER TABLE ... ADD COLUMN sig minhash_signature GENERATED ALWAYS AS (minhash(...)) STORED.';
+    add_one text; -- the statement that adds a column of signatures
     found_table record;
     source_name text;
     id pg_attribute;
@@ -161,7 +163,6 @@ DECLARE
     kind record;
     function text;
     functions regprocedure[];
-    memory text := current_setting('work_mem');
 BEGIN
     IF source IS NULL OR id_column IS NULL THEN
         RAISE EXCEPTION 'source and id_column must not be NULL' USING ERRCODE = 'null_value_not_allowed';
@@ -189,6 +190,8 @@ BEGIN
                 HINT = 'Use an ordinary or a partitioned table, or join lsh_bands() by hand.';
     END IF;
     source_name := format('%I.%I', found_table.nspname, found_table.relname);
+    add_one := format('ALTER TABLE %s ADD COLUMN sig %s.minhash_signature '
+        'GENERATED ALWAYS AS (%2$s.minhash(...)) STORED;', source_name, extension);
     EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', source_name);
     IF found_table.relkind = 'r' AND EXISTS (SELECT FROM pg_inherits WHERE inhparent = source) THEN
         RAISE EXCEPTION 'table "%" cannot have a band table because other tables inherit from it', found_table.relname
@@ -204,9 +207,10 @@ BEGIN
     END IF;
     signatures := ARRAY(SELECT attname FROM pg_attribute WHERE attrelid = source AND atttypid = signature_type);
     IF signature_column IS NULL AND cardinality(signatures) <> 1 THEN
-        RAISE EXCEPTION 'table "%" has % columns of type minhash_signature', found_table.relname,
-            cardinality(signatures) USING ERRCODE = 'undefined_column',
-                HINT = CASE WHEN signatures = '{}' THEN 'Add one: ' || add_one
+        RAISE EXCEPTION 'table "%" has % of type minhash_signature', found_table.relname,
+            CASE signatures WHEN '{}' THEN 'no column' ELSE cardinality(signatures) || ' columns' END
+            USING ERRCODE = 'undefined_column',
+                HINT = CASE signatures WHEN '{}' THEN 'Add one: ' || add_one
                             ELSE 'Choose one: signature_column => ''...''.' END;
     END IF;
     signature_column := coalesce(signature_column, signatures[1]);
@@ -304,18 +308,14 @@ BEGIN
             stem || '_' || kind.suffix, source_name, extension, target, kind.privileges, function);
         functions := functions || (function || '()')::regprocedure;
     END LOOP;
-    EXECUTE format('SELECT %s._lsh_tie_band_table($1, $2, $3)', extension) USING source, made, functions;
+    EXECUTE format('SELECT %s._lsh_tie_band_table($1, $2, $3, $4, $5)', extension)
+        USING source, made, functions, id.attnum, signature.attnum;
 
-    -- The INSERT sorts as much as an index build, so it may use as much memory.
-    IF pg_size_bytes(current_setting('maintenance_work_mem')) > pg_size_bytes(memory) THEN
-        PERFORM set_config('work_mem', current_setting('maintenance_work_mem'), true);
-    END IF;
     EXECUTE format('INSERT INTO %s (key, id) %s', target, wanted);
-    PERFORM set_config('work_mem', memory, true);
     EXECUTE format('ALTER TABLE %s ADD PRIMARY KEY (key, id)', target);
     EXECUTE format('ANALYZE %s', target);
-    EXECUTE format('COMMENT ON TABLE %s IS %L', target, format('LSH band keys of %s, kept in step by its triggers',
-        source_name));
+    EXECUTE format('COMMENT ON TABLE %s IS %L', target, format('LSH band keys of %s, kept in step by its triggers; '
+        'do not write to it by hand', source_name));
     RETURN made;
 END $$;
 COMMENT ON FUNCTION lsh_create_band_table(regclass, double precision, double precision, integer, integer, name, name, name) IS
@@ -328,19 +328,24 @@ CREATE FUNCTION lsh_drop_band_table(band_table regclass) RETURNS void LANGUAGE p
 DECLARE
     target text := (SELECT format('%I.%I', nspname, relname) FROM pg_class AS c
                     JOIN pg_namespace AS n ON n.oid = relnamespace WHERE c.oid = band_table);
+    marked text := 'keeps a band table in step; made by lsh_create_band_table()';
     made text[] := ARRAY(SELECT format('DROP TRIGGER %I ON %s; DROP FUNCTION %s', tgname, tgrelid::regclass,
                              tgfoid::regprocedure)
                          FROM pg_trigger AS t JOIN pg_depend AS d ON classid = 'pg_trigger'::regclass AND objid = t.oid
-                         WHERE refclassid = 'pg_class'::regclass AND refobjid = band_table AND deptype = 'n'
-                             AND tgparentid = 0 AND obj_description(tgfoid, 'pg_proc')
-                                 = 'keeps a band table in step; made by lsh_create_band_table()');
+                         WHERE refclassid = 'pg_class'::regclass AND refobjid = band_table AND refobjsubid = 0
+                             AND deptype = 'n' AND tgparentid = 0 AND obj_description(tgfoid, 'pg_proc') = marked);
+    its_own text; -- a band table of the table that was named
 BEGIN
     IF target IS NULL THEN
         RAISE EXCEPTION 'relation with OID % does not exist', band_table::oid USING ERRCODE = 'undefined_table';
     ELSIF made = '{}' THEN
-        RAISE EXCEPTION 'no trigger of lsh_create_band_table() is for relation %', target
+        SELECT refobjid::regclass INTO its_own
+        FROM pg_trigger AS t JOIN pg_depend AS d ON classid = 'pg_trigger'::regclass AND objid = t.oid
+        WHERE tgrelid = band_table AND refclassid = 'pg_class'::regclass AND refobjid <> band_table
+            AND obj_description(tgfoid, 'pg_proc') = marked ORDER BY 1 LIMIT 1;
+        RAISE EXCEPTION 'relation % is not a band table', target
             USING ERRCODE = 'wrong_object_type',
-                HINT = 'Name the band table, not its source. Other tables are dropped by DROP TABLE.';
+                HINT = coalesce('Its band table is ' || its_own || '.', 'Other tables are dropped by DROP TABLE.');
     END IF;
     EXECUTE array_to_string(made, '; ');
     EXECUTE format('DROP TABLE %s', target);

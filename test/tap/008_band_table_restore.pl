@@ -86,7 +86,7 @@ SQL
     $node->safe_psql($database, q{DELETE FROM app."Few" WHERE id = 'new'});
     is(differences($database, 'app."Few"', $wanted{'app."Few"'}), '4|0', "$what: missing keys are seen");
     like(($node->psql($database, q{DELETE FROM app."Two words" WHERE "Der Name" = 'new'}))[2],
-        qr/4 keys of rows of app\."Two words" are missing in band table app\."Few"/, "$what: and reported");
+        qr/4 keys of rows of app\."Two words" are missing from band table app\."Few"/, "$what: and reported");
 }
 
 sub left

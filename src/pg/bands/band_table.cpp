@@ -31,6 +31,24 @@ void tie(Oid object_class, Oid object, Oid table)
     recordDependencyOn(&tied, &to, DEPENDENCY_AUTO);
 }
 
+// Makes a trigger depend on a column, so that PostgreSQL refuses to change the type of the column, and drops the column
+// only together with the trigger. A dump does not contain the dependency.
+void tie_to_column(Oid trigger, Oid table, AttrNumber column)
+{
+    const ObjectAddress tied = {TriggerRelationId, trigger, 0};
+    const ObjectAddress to = {RelationRelationId, table, column};
+    recordDependencyOn(&tied, &to, DEPENDENCY_NORMAL);
+}
+
+AttrNumber check_column(Relation relation, AttrNumber column)
+{
+    if (column < 1 || column > RelationGetNumberOfAttributes(relation))
+        ereport(ERROR,
+                errcode(ERRCODE_UNDEFINED_COLUMN),
+                errmsg("table \"%s\" has no column %d", RelationGetRelationName(relation), column));
+    return column;
+}
+
 void require_table_owner(Oid table)
 {
     (void)quoted_relation(table); // raises an ERROR if there is no such table
@@ -51,10 +69,11 @@ void require_function_owner(Oid function)
 
 } // namespace
 
-// lsh_tie_band_table(source, band_table, functions) -> void
+// lsh_tie_band_table(source, band_table, functions, id_number, signature_number) -> void
 //
 // From now on, dropping the source also drops the band table. Dropping the band table also drops these functions, and
-// the triggers of the source that call them.
+// the triggers of the source that call them. The columns of the source with these numbers (attnum) keep their types
+// while the triggers exist.
 MINHASH_FUNCTION(lsh_tie_band_table)
 {
     const Oid source = PG_GETARG_OID(0);
@@ -64,6 +83,8 @@ MINHASH_FUNCTION(lsh_tie_band_table)
     tie(RelationRelationId, table, source);
 
     const Relation opened = relation_open(source, AccessShareLock);
+    const AttrNumber id = check_column(opened, PG_GETARG_INT16(3));
+    const AttrNumber signature = check_column(opened, PG_GETARG_INT16(4));
     const TriggerDesc* const triggers = opened->trigdesc;
     const ArrayIterator functions = array_create_iterator(PG_GETARG_ARRAYTYPE_P(2), 0, nullptr);
     Datum value;
@@ -71,9 +92,14 @@ MINHASH_FUNCTION(lsh_tie_band_table)
         const Oid function = DatumGetObjectId(value);
         require_function_owner(function);
         tie(ProcedureRelationId, function, table);
-        for (int i = 0; triggers != nullptr && i < triggers->numtriggers; i++)
-            if (triggers->triggers[i].tgfoid == function)
-                tie(TriggerRelationId, triggers->triggers[i].tgoid, table);
+        for (int i = 0; triggers != nullptr && i < triggers->numtriggers; i++) {
+            const Trigger& trigger = triggers->triggers[i];
+            if (trigger.tgfoid != function)
+                continue;
+            tie(TriggerRelationId, trigger.tgoid, table);
+            tie_to_column(trigger.tgoid, source, id);
+            tie_to_column(trigger.tgoid, source, signature);
+        }
     }
     relation_close(opened, AccessShareLock);
     PG_RETURN_VOID();
@@ -118,7 +144,7 @@ MINHASH_FUNCTION(lsh_require_band_table)
         ereport(ERROR,
                 errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
                 errmsg("band table %s is now %s", name, quoted_relation(table)),
-                errdetail("Trigger functions name it."),
+                errdetail("The trigger functions refer to it by its old name."),
                 errhint("Rename it back, or drop it by lsh_drop_band_table() and create another."));
 
     require_usage(get_func_namespace(fcinfo->flinfo->fn_oid)); // lsh_band_keys() is in the same schema

@@ -73,13 +73,12 @@ double arg_threshold_of(const call_form& form)
     const FunctionCallInfo fcinfo = form.fcinfo;
     const int argument = position_of(form, arg_threshold);
     // The user may have put the threshold right after the query, where the typed form expects a value of the type of
-    // ids.
+    // ids, and NULL after it.
     if (PG_ARGISNULL(argument))
         ereport(ERROR,
                 errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
                 errmsg("threshold must not be NULL"),
-                errhint("If the argument after the query gives the type of ids, give the threshold by name, for "
-                        "instance threshold => 0.8."));
+                errhint("Leave it out to get the default, or give it by name, for instance threshold => 0.8."));
     return arg_fraction(fcinfo, argument, "threshold");
 }
 

@@ -21,40 +21,67 @@ namespace minhash::pg {
 
 namespace {
 
-// Whether values of this type are texts. If not, they are signatures; any other type is an ERROR.
-bool are_texts(const bulk_call& call, Oid type)
-{
-    if (getBaseType(type) == call.signature_type)
-        return false;
-    if (!IsBinaryCoercible(getBaseType(type), TEXTOID))
-        ereport(ERROR,
-                errcode(ERRCODE_DATATYPE_MISMATCH),
-                errmsg("second query column has type %s, expected %s or text",
-                       format_type_be(type),
-                       format_type_be(call.signature_type)),
-                errhint("Cast it to text, or sign it with minhash()."));
-    return true;
-}
-
 // The type of a column, counted from 1. InvalidOid if `column` is 0.
 Oid type_of(TupleDesc columns, int column)
 {
     return column > 0 ? TupleDescAttr(columns, column - 1)->atttypid : InvalidOid;
 }
 
+bool is_text(Oid type) { return IsBinaryCoercible(getBaseType(type), TEXTOID); }
+
+// What to do with a query whose second column has neither texts nor signatures.
+const char* advice_for_column(const bulk_call& call, TupleDesc columns)
+{
+    const Oid first = type_of(columns, 1);
+    const Oid second = getBaseType(type_of(columns, 2));
+    if (is_text(first) || getBaseType(first) == call.signature_type)
+        return "Return the id first: SELECT id, body FROM articles.";
+    if (second == BYTEAOID)
+        return "Decode it: convert_from(column, 'UTF8').";
+    if (second == TSVECTOROID || OidIsValid(get_element_type(second)))
+        return "Sign it with minhash_elements().";
+    return "Cast it to text.";
+}
+
+// Whether the second column has texts. If not, it has signatures; any other type is an ERROR.
+bool has_texts(const bulk_call& call, TupleDesc columns)
+{
+    const Oid type = type_of(columns, 2);
+    if (getBaseType(type) == call.signature_type)
+        return false;
+    if (!is_text(type))
+        ereport(ERROR,
+                errcode(ERRCODE_DATATYPE_MISMATCH),
+                errmsg("second query column has type %s, expected %s or text",
+                       format_type_be(type),
+                       format_type_be(call.signature_type)),
+                errhint("%s", advice_for_column(call, columns)));
+    return true;
+}
+
 [[noreturn]] void fail_columns(const bulk_call& call, TupleDesc columns)
 {
     StringInfoData names;
+    StringInfoData texts;
     initStringInfo(&names);
-    for (int i = 0; i < columns->natts; i++)
-        appendStringInfo(&names, "%s\"%s\"", i > 0 ? ", " : "", NameStr(TupleDescAttr(columns, i)->attname));
+    initStringInfo(&texts);
+    bool only_texts = columns->natts > 2; // after the first column
+    for (int i = 0; i < columns->natts; i++) {
+        const char* const name = NameStr(TupleDescAttr(columns, i)->attname);
+        appendStringInfo(&names, "%s\"%s\"", i > 0 ? ", " : "", name);
+        if (i > 0)
+            appendStringInfo(&texts, ", %s", quote_identifier(name));
+        only_texts = only_texts && (i == 0 || is_text(type_of(columns, i + 1)));
+    }
     ereport(ERROR,
             errcode(ERRCODE_DATATYPE_MISMATCH),
             errmsg("query must return id and signature or text, and may return %s",
                    call.wanted.ranked ? "columns named scope and rank" : "a column named scope"),
             columns->natts > 0 ? errdetail("It returns %s.", names.data) : errdetail("It returns no columns."),
-            errhint("Use, for example, SELECT id, body%s FROM articles.",
-                    call.wanted.ranked ? ", language AS scope, -length(body) AS rank" : ", language AS scope"));
+            only_texts
+                ? errhint("Join texts that are to be compared as one: concat_ws(' '%s).", texts.data)
+                : errhint("Use, for example, SELECT id, body%s FROM articles.",
+                          call.wanted.ranked ? ", language AS scope, -length(body) AS rank" : ", language AS scope"));
 }
 
 // An ERROR if the call asks for something that is impossible with signatures.
@@ -95,11 +122,11 @@ void take_columns(DestReceiver* self, int, TupleDesc columns)
             fail_columns(call, columns);
         known = column;
     }
+    const bool texts = has_texts(call, columns);
     const Oid id_type = type_of(columns, 1);
     if (!OidIsValid(call.wanted.id_type))
         call.wanted.id_type = id_type;
     call.short_id = check_ids(call.wanted.id_type, id_type);
-    const bool texts = are_texts(call, type_of(columns, 2));
     const bool first = !OidIsValid(call.ids.type);
     if (!first && texts != call.from_texts)
         ereport(ERROR,

@@ -35,6 +35,9 @@ constexpr int most_anchors = 100000;
 // With fewer true pairs than this, the recall is very uncertain.
 constexpr std::uint64_t enough_pairs = 30;
 
+// The lowest recall for which bands and rows are chosen.
+constexpr double lowest_recall = 0.5;
+
 // A row that may become an anchor. `hash` depends only on the id and the seed, and puts rows in a random order.
 struct drawn_row {
     std::uint64_t hash;
@@ -97,7 +100,7 @@ std::span<bulk::setting> arg_settings(FunctionCallInfo fcinfo, double threshold,
     if (PG_ARGISNULL(arg_evaluated_bands) != PG_ARGISNULL(arg_evaluated_rows))
         fail_half_banding();
     if (PG_ARGISNULL(arg_evaluated_bands)) {
-        for (const double recall : {0.5, 0.8, 0.9, 0.95, 0.99, 0.999}) {
+        for (const double recall : {lowest_recall, 0.8, 0.9, 0.95, 0.99, 0.999}) {
             const band_choice choice = choose_by_recall(threshold, num_hashes, recall);
             const auto is_same = [&](const bulk::setting& s) {
                 return s.shape.bands == choice.bands && s.shape.rows == choice.rows;
@@ -105,6 +108,8 @@ std::span<bulk::setting> arg_settings(FunctionCallInfo fcinfo, double threshold,
             if (choice.bands > 0 && std::none_of(settings, settings + count, is_same))
                 settings[count++].shape = {choice.bands, choice.rows};
         }
+        if (count == 0)
+            fail_no_choice(threshold, num_hashes, lowest_recall);
         return {settings, count};
     }
     std::span<const std::int32_t> given[2];
@@ -183,7 +188,7 @@ MINHASH_FUNCTION(lsh_evaluate)
     wanted.shape = {1, 1}; // any valid shape: bands are compared by their slots, not by keys
     wanted.recall = bulk::truth_recall;
     wanted.verify = verification::exact;
-    wanted.texts_only = "Pairs are compared exactly, which signatures are not enough for.";
+    wanted.texts_only = "Pairs are compared exactly, and a signature does not suffice for that.";
     wanted.whole_slots = true;
     wanted.texts = arg_scheme(fcinfo, arg_evaluated_scheme);
     wanted.id_type = InvalidOid; // any

@@ -83,11 +83,13 @@ column primary_key(Relation relation)
     return {psprintf("(%s)", columns), RECORDOID};
 }
 
-// The first column of texts that is not in the key. If there is none, the first column of signatures that is not in the
-// key.
+bool names_a_text(std::string_view name) { return name == "body" || name == "text" || name == "content"; }
+
+// A column that is not in the key: one of texts, if possible with a usual name, or else one of signatures.
 column compared_column(Relation relation, const column& key, Oid signature_type)
 {
-    column signatures = {"body", InvalidOid};
+    column texts = {"body", InvalidOid};
+    column signatures = texts;
     const Bitmapset* const primary = primary_columns(relation);
     const TupleDesc columns = RelationGetDescr(relation);
     for (AttrNumber number = 1; number <= columns->natts; number++) {
@@ -96,12 +98,15 @@ column compared_column(Relation relation, const column& key, Oid signature_type)
         if (attribute->attisdropped || bms_is_member(number - FirstLowInvalidHeapAttributeNumber, primary) ||
             strcmp(each.expression, key.expression) == 0)
             continue;
-        if (IsBinaryCoercible(getBaseType(each.type), TEXTOID))
+        const bool is_text = IsBinaryCoercible(getBaseType(each.type), TEXTOID);
+        if (is_text && names_a_text(NameStr(attribute->attname)))
             return each;
+        if (is_text && !OidIsValid(texts.type))
+            texts = each;
         if (!OidIsValid(signatures.type) && getBaseType(each.type) == signature_type)
             signatures = each;
     }
-    return signatures;
+    return OidIsValid(texts.type) ? texts : signatures;
 }
 
 const char* name_of_relation(Relation relation)

@@ -3,6 +3,7 @@
 extern "C" {
 #include "access/htup_details.h"
 #include "catalog/pg_index.h"
+#include "catalog/pg_statistic.h"
 #include "catalog/pg_type.h"
 #include "common/hashfn.h"
 #include "utils/builtins.h"
@@ -38,6 +39,39 @@ std::uint32_t hash_value(Relation index, int column, Oid type, Datum value)
     return DatumGetUInt32(FunctionCall1Coll(&entry->hash_proc_finfo, index->rd_indcollation[column], value));
 }
 
+// Whether a unique index guarantees that all values of a column differ.
+bool is_unique(Relation heap, AttrNumber column)
+{
+    bool is = false;
+    ListCell* each;
+    foreach (each, RelationGetIndexList(heap)) {
+        const HeapTuple found = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(lfirst_oid(each)));
+        if (!HeapTupleIsValid(found))
+            continue;
+        const auto* const index = reinterpret_cast<const FormData_pg_index*>(GETSTRUCT(found));
+        is = is || (index->indisunique && index->indnkeyatts == 1 && index->indkey.values[0] == column &&
+                    heap_attisnull(found, Anum_pg_index_indpred, nullptr));
+        ReleaseSysCache(found);
+    }
+    return is;
+}
+
+// Whether nearly all values of a column differ, by the statistics of the last ANALYZE.
+bool is_nearly_unique(Relation heap, AttrNumber column)
+{
+    constexpr double nearly_all = 0.9;
+    const HeapTuple found = SearchSysCache3(STATRELATTINH,
+                                            ObjectIdGetDatum(RelationGetRelid(heap)),
+                                            Int16GetDatum(column),
+                                            BoolGetDatum(false));
+    if (!HeapTupleIsValid(found))
+        return false;
+    // Negative: the number of distinct values as a share of the rows.
+    const double distinct = reinterpret_cast<Form_pg_statistic>(GETSTRUCT(found))->stadistinct;
+    ReleaseSysCache(found);
+    return distinct <= -nearly_all;
+}
+
 } // namespace
 
 columns columns_of(Relation index)
@@ -64,29 +98,31 @@ columns columns_of(Relation index)
         ereport(ERROR,
                 errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
                 errmsg("index \"%s\" must have one column of type minhash_signature", RelationGetRelationName(index)),
-                errdetail("It has %d. In other columns, rows must be equal.", signatures),
+                signatures == 0 ? errdetail("It has none. Rows must be equal in the other columns.")
+                                : errdetail("It has %d. Rows must be equal in the other columns.", signatures),
                 errhint("Index a text by an expression: USING lsh (minhash(body))."));
     return found;
 }
 
 void notice_unique_scope(Relation heap, Relation index, const columns& which)
 {
-    ListCell* each;
-    foreach (each, RelationGetIndexList(heap)) {
-        const HeapTuple found = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(lfirst_oid(each)));
-        if (!HeapTupleIsValid(found))
+    const int2vector& columns = index->rd_index->indkey;
+    for (int column = 0; column < IndexRelationGetNumberOfKeyAttributes(index); column++) {
+        if (!which.in_scope(column) || columns.values[column] <= 0) // an expression
             continue;
-        const auto* const unique = reinterpret_cast<const FormData_pg_index*>(GETSTRUCT(found));
-        for (int column = 0; column < IndexRelationGetNumberOfKeyAttributes(index); column++)
-            if (unique->indisunique && unique->indnkeyatts == 1 && unique->indkey.values[0] != 0 &&
-                unique->indkey.values[0] == index->rd_index->indkey.values[column] && which.in_scope(column) &&
-                heap_attisnull(found, Anum_pg_index_indpred, nullptr))
-                ereport(NOTICE,
-                        errmsg("index \"%s\" compares no rows with each other, as column \"%s\" is unique",
-                               RelationGetRelationName(index),
-                               NameStr(TupleDescAttr(RelationGetDescr(index), column)->attname)),
-                        errhint("Columns beside the signature are those in which rows must be equal. Leave it out."));
-        ReleaseSysCache(found);
+        const bool unique = is_unique(heap, columns.values[column]);
+        if (!unique && !is_nearly_unique(heap, columns.values[column]))
+            continue;
+        const char* const name = NameStr(TupleDescAttr(RelationGetDescr(index), column)->attname);
+        ereport(NOTICE,
+                unique ? errmsg("index \"%s\" compares no rows with each other, because column \"%s\" is unique",
+                                RelationGetRelationName(index),
+                                name)
+                       : errmsg("index \"%s\" compares few rows with each other, because column \"%s\" has another "
+                                "value in nearly every row",
+                                RelationGetRelationName(index),
+                                name),
+                errhint("Columns beside the signature are those in which rows must be equal. Leave the column out."));
     }
 }
 

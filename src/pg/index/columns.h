@@ -33,8 +33,8 @@ static_assert(INDEX_MAX_KEYS <= 32);
 // An ERROR unless there is exactly one column of signatures.
 columns columns_of(Relation index);
 
-// Raises a NOTICE if a column of the scope is unique in the table, because then every row would have a scope of its
-// own.
+// Raises a NOTICE if a column of the scope is unique in the table, or nearly so, because then (nearly) every row would
+// have a scope of its own.
 void notice_unique_scope(Relation heap, Relation index, const columns& which);
 
 // The hash of the values in the columns of the scope; 0 if there are no such columns. `types` has the types of the

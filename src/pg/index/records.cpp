@@ -38,7 +38,8 @@ void check_scheme(Relation index, const layout& shape, const signature& value)
     if (value.scheme != shape.scheme)
         ereport(ERROR,
                 errcode(ERRCODE_DATA_EXCEPTION),
-                errmsg("signature has another scheme than those of index \"%s\"", RelationGetRelationName(index)),
+                errmsg("signature has a different scheme than the signatures of index \"%s\"",
+                       RelationGetRelationName(index)),
                 errdetail("The signature is %s, those of the index are %s.",
                           describe(value.scheme),
                           describe(shape.scheme)),

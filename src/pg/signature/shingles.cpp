@@ -44,14 +44,23 @@ MINHASH_FUNCTION(shingles)
     PG_RETURN_DATUM(makeArrayResult(result, CurrentMemoryContext));
 }
 
-// shingle_jaccard(a, b, shingle_size, unit, fold, bag) -> float8: size of the intersection over size of the union; 0 if
-// both texts are empty.
-MINHASH_FUNCTION(shingle_jaccard)
+namespace {
+
+void notice_array_literals(FunctionCallInfo fcinfo, const char* of_arrays)
 {
     if (is_array_literal(fcinfo, 0) && is_array_literal(fcinfo, 1))
         ereport(NOTICE,
                 errmsg("shingles of texts in braces are compared, not elements of arrays"),
-                errhint("Arrays are compared by element_jaccard(ARRAY['a', 'b'], ARRAY['a', 'c'])."));
+                errhint("Arrays are compared by %s(ARRAY['a', 'b'], ARRAY['a', 'c']).", of_arrays));
+}
+
+} // namespace
+
+// shingle_jaccard(a, b, shingle_size, unit, fold, bag) -> float8: size of the intersection over size of the union; 0 if
+// both texts are empty.
+MINHASH_FUNCTION(shingle_jaccard)
+{
+    notice_array_literals(fcinfo, "element_jaccard");
     PG_RETURN_FLOAT8(jaccard(measure_all(count_arguments(fcinfo, 2, arg_shingling(fcinfo, 2)))));
 }
 
@@ -59,6 +68,7 @@ MINHASH_FUNCTION(shingle_jaccard)
 // second has; 0 if the first text is empty.
 MINHASH_FUNCTION(shingle_containment)
 {
+    notice_array_literals(fcinfo, "element_containment");
     PG_RETURN_FLOAT8(containment(measure_all(count_arguments(fcinfo, 2, arg_shingling(fcinfo, 2)))));
 }
 

@@ -70,6 +70,12 @@ MINHASH_FUNCTION(lsh_windows)
     text* const document = PG_GETARG_TEXT_PP(0);
     const int words = arg_between(fcinfo, 1, "words", 1, INT_MAX / 2);
     const int step = arg_between(fcinfo, 2, "step", 1, INT_MAX / 2);
+    if (step > words)
+        ereport(ERROR,
+                errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                errmsg("step must not be greater than words"),
+                errdetail("A window of %d words at every %d words would skip words.", words, step),
+                errhint("Use, for instance, step => %d.", (words + 1) / 2));
     const ReturnSetInfo& result = start_rows(fcinfo);
 
     const char* const end = VARDATA_ANY(document) + VARSIZE_ANY_EXHDR(document);

@@ -42,6 +42,16 @@ SET enable_indexscan = off;
 SELECT * FROM differences('SELECT id, sig FROM reread WHERE id BETWEEN 50 AND 320');
 RESET enable_seqscan;
 RESET enable_indexscan;
+-- Where the table is larger than memory, rows are read again in the order of their pages.
+SET effective_cache_size = '8kB';
+SELECT * FROM differences('SELECT id, body FROM reread');
+SELECT * FROM differences('SELECT id, sig FROM reread', 0.5);
+SET enable_seqscan = off;
+SET enable_bitmapscan = off;
+SELECT * FROM differences('SELECT id, body FROM reread ORDER BY id DESC');
+RESET enable_bitmapscan;
+RESET enable_seqscan;
+RESET effective_cache_size;
 ALTER TABLE reread ADD COLUMN added text DEFAULT 'a value that no row has stored, as all have it';
 SELECT * FROM differences('SELECT id, added FROM reread WHERE id < 30');
 

@@ -77,6 +77,10 @@ struct byte_store {
 // which always stays in memory, fits into a quarter of the budget.
 std::size_t chunk_for(const memory_budget& budget, std::size_t stores, std::size_t wanted);
 
+// How many stores of a call may have large chunks. The engine has three: documents, and the starts and rests of
+// signatures. The host has three: ids, ids of rows that are near nothing, and ranks.
+constexpr std::size_t large_stores = 6;
+
 // Opens a store with chunks of `chunk_bytes` bytes, a power of two.
 byte_store* open_store(memory_budget& budget, std::size_t chunk_bytes, reading how = reading::at_random);
 

@@ -17,7 +17,6 @@ namespace {
 constexpr std::size_t small_chunk = 64 * 1024;
 constexpr std::size_t large_chunk = 32 * 1024 * 1024;
 constexpr std::size_t large_shared_chunk = 2 * 1024 * 1024; // not larger, because shared memory may be scarce
-constexpr std::size_t large_stores = 4;                     // signatures, documents, and two stores of the host
 
 // How many bytes of memory later steps need for each row: its leader, its next twin, its root, and two bucket entries.
 constexpr std::size_t fixed_bytes = 28;

@@ -17,7 +17,6 @@ namespace {
 
 constexpr std::size_t small_chunk = 64 * 1024;
 constexpr std::size_t large_chunk = 32 * 1024 * 1024;
-constexpr std::size_t large_stores = 4; // ids, ranks, and two stores of the engine
 
 // Where a value passed by reference is in `bytes`. If the value is passed by value, `offset` is the value itself. The
 // size of a NULL is null_size.
@@ -43,7 +42,7 @@ datum_store open_datums(bulk::memory_budget& budget, Oid type, bool nulls)
     store.type = type;
     get_typlenbyval(type, &store.length, &store.by_value);
     store.plain = store.by_value && !nulls;
-    const std::size_t large = bulk::chunk_for(budget, large_stores, large_chunk);
+    const std::size_t large = bulk::chunk_for(budget, bulk::large_stores, large_chunk);
     store.values = bulk::open_store(budget, store.plain ? large : small_chunk);
     store.bytes = bulk::open_store(budget, store.plain ? small_chunk : large);
     return store;

@@ -4,6 +4,7 @@
 #include "core/unicode.h"
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 #include <cstring>
 
@@ -28,31 +29,52 @@ std::uint32_t unit_start(const shingle_walk& walk, std::uint32_t at) noexcept
     return walk.how.of == unit::word && at < walk.end ? at + 1 : at;
 }
 
-std::uint64_t hash_of(const shingle_counts& counts, const shingle_range& shingle) noexcept
-{
-    return XXH3_64bits(counts.buffer + shingle.offset, shingle.bytes);
-}
+constexpr std::int64_t seed = 0;
 
-counted_shingle& find(shingle_counts& counts, std::uint64_t hash, const shingle_range& shingle) noexcept
+// Different shingles of up to this many bytes have different hashes.
+constexpr std::uint32_t told_by_hash = 8;
+
+// The place in the table that has a shingle's number, or that is free for it.
+std::uint32_t&
+find_place(const shingle_counts& counts, std::uint64_t hash, std::uint64_t place, const shingle_range& shingle) noexcept
 {
     const auto ends = [&](std::size_t at) {
-        const counted_shingle& entry = counts.table[at];
-        return entry.first.bytes == 0 ||
-               (entry.hash == hash && entry.first.bytes == shingle.bytes &&
+        if (counts.table[at] == 0)
+            return true;
+        const counted_shingle& entry = counts.entries[counts.table[at] - 1];
+        return entry.hash == hash && entry.first.bytes == shingle.bytes &&
+               (shingle.bytes <= told_by_hash ||
                 std::memcmp(counts.buffer + entry.first.offset, counts.buffer + shingle.offset, shingle.bytes) == 0);
     };
-    return counts.table[probe(counts.table.size() - 1, place_of(hash), ends)];
+    return counts.table[probe(counts.table.size() - 1, place, ends)];
 }
 
-} // namespace
+std::uint64_t hash_at(const shingle_group& group, std::size_t i) noexcept { return join(group.lo[i], group.hi[i]); }
 
-shingle_walk
-start_walk(const std::uint8_t* buffer, std::uint32_t from, std::uint32_t end, const shingling& how) noexcept
+// If the next shingles consist of ASCII characters, makes a group of them. Otherwise, and at the end of the text, the
+// group is empty.
+void group_ascii(shingle_walk& walk, shingle_group& out) noexcept
 {
-    return {buffer, how, from, from, end, false};
+    const std::size_t size = walk.how.size;
+    const std::size_t bytes = std::min<std::size_t>(walk.end - walk.from, most_grouped + size);
+    const std::uint32_t first = walk.from + walk.started;
+    out.count = 0;
+    if (walk.how.of != unit::character || first + size > walk.from + bytes ||
+        !kernels->is_ascii(walk.buffer + walk.from, bytes))
+        return;
+    out.count = std::min<std::size_t>(walk.from + bytes - size + 1 - first, most_grouped);
+    for (std::uint32_t i = 0; i < out.count; i++) {
+        out.begin[i] = first + i;
+        out.end[i] = first + i + static_cast<std::uint32_t>(size);
+    }
+    kernels->hash_windows(walk.buffer + first, out.count, size, seed, out.lo, out.hi);
+    walk.started = true;
+    walk.from = out.begin[out.count - 1];
+    walk.to = out.end[out.count - 1];
 }
 
-bool next(shingle_walk& walk, shingle_range& out) noexcept
+// The next shingle; false at the end.
+bool next_one(shingle_walk& walk, shingle_range& out) noexcept
 {
     if (walk.started) {
         if (walk.to == walk.end)
@@ -71,54 +93,89 @@ bool next(shingle_walk& walk, shingle_range& out) noexcept
     return true;
 }
 
-bool full(const shingle_counts& counts) noexcept { return counts.used >= counts.table.size() / 4 * 3; }
+} // namespace
 
-void move(std::span<const counted_shingle> part, shingle_counts& into) noexcept
+shingle_walk
+start_walk(const std::uint8_t* buffer, std::uint32_t from, std::uint32_t end, const shingling& how) noexcept
 {
-    for (const counted_shingle& entry : part) {
-        if (entry.first.bytes > 0) {
-            assert(!full(into));
-            find(into, entry.hash, entry.first) = entry;
-            into.used++;
+    return {buffer, how, from, from, end, false};
+}
+
+bool next(shingle_walk& walk, shingle_group& out) noexcept
+{
+    constexpr std::size_t enough_bytes = 1 << 16;
+    group_ascii(walk, out);
+    if (out.count > 0)
+        return true;
+    shingle_range shingle;
+    for (std::size_t bytes = 0; out.count < most_grouped && bytes < enough_bytes && next_one(walk, shingle);) {
+        out.begin[out.count] = shingle.offset;
+        out.end[out.count] = shingle.offset + shingle.bytes;
+        out.count++;
+        bytes += shingle.bytes;
+    }
+    kernels->hash_ranges(walk.buffer, out.begin, out.end, out.count, seed, out.lo, out.hi);
+    return out.count > 0;
+}
+
+std::size_t table_size(std::size_t entries) noexcept { return std::bit_ceil(2 * entries); }
+
+bool has_room(const shingle_counts& counts, std::size_t shingles) noexcept
+{
+    assert(counts.table.size() >= table_size(counts.entries.size()));
+    return counts.used + shingles <= counts.entries.size();
+}
+
+void enter(shingle_counts& counts, std::size_t first, std::size_t end) noexcept
+{
+    for (std::size_t i = first; i < end; i++) {
+        const counted_shingle& entry = counts.entries[i];
+        find_place(counts, entry.hash, place_of(entry.hash), entry.first) = static_cast<std::uint32_t>(i + 1);
+    }
+}
+
+void count(shingle_counts& counts, const shingle_group& group, int text) noexcept
+{
+    assert(has_room(counts, group.count) && (text == 0 || text == 1));
+    std::uint64_t places[most_grouped];
+    for (std::size_t i = 0; i < group.count; i++) {
+        places[i] = place_of(hash_at(group, i));
+        __builtin_prefetch(&counts.table[places[i] & (counts.table.size() - 1)], 1);
+    }
+    for (std::size_t i = 0; i < group.count; i++) {
+        const shingle_range shingle = group.at(i);
+        std::uint32_t& number = find_place(counts, hash_at(group, i), places[i], shingle);
+        if (number == 0) {
+            counts.entries[counts.used] = {hash_at(group, i), shingle, {0, 0}};
+            number = static_cast<std::uint32_t>(++counts.used);
         }
+        std::uint32_t(&occurrences)[2] = counts.entries[number - 1].occurrences;
+        std::uint32_t& own = occurrences[text];
+        if (counts.bag || own == 0) {
+            (text == 0 ? counts.sizes.first : counts.sizes.second)++;
+            counts.sizes.shared += own < occurrences[1 - text];
+        }
+        own++;
     }
 }
 
-counted_shingle& count(shingle_counts& counts, const shingle_range& shingle, int text) noexcept
+counted_shingle& entry_of(const shingle_counts& counts, const shingle_group& group, std::size_t i) noexcept
 {
-    assert(!full(counts) && shingle.bytes > 0 && (text == 0 || text == 1));
-    const std::uint64_t hash = hash_of(counts, shingle);
-    counted_shingle& entry = find(counts, hash, shingle);
-    if (entry.first.bytes == 0) {
-        entry.hash = hash;
-        entry.first = shingle;
-        counts.used++;
-    }
-    entry.occurrences[text]++;
-    return entry;
+    const std::uint64_t hash = hash_at(group, i);
+    const std::uint32_t number = find_place(counts, hash, place_of(hash), group.at(i));
+    assert(number > 0);
+    return counts.entries[number - 1];
 }
 
-bool take_shared(shingle_counts& counts, const shingle_range& shingle, int text, bool bag) noexcept
+bool take_shared(shingle_counts& counts, const shingle_group& group, std::size_t i, int text) noexcept
 {
-    counted_shingle& entry = find(counts, hash_of(counts, shingle), shingle);
-    assert(entry.occurrences[text] > 0 || bag);
+    counted_shingle& entry = entry_of(counts, group, i);
+    assert(entry.occurrences[text] > 0 || counts.bag);
     std::uint32_t& left = entry.occurrences[1 - text];
     if (left == 0)
         return false;
-    left -= bag;
+    left -= counts.bag;
     return true;
-}
-
-void measure(std::span<const counted_shingle> part, bool bag, overlap& sizes) noexcept
-{
-    const std::uint32_t most = bag ? 0xFFFFFFFF : 1;
-    for (const counted_shingle& entry : part) {
-        const std::uint32_t first = std::min(entry.occurrences[0], most);
-        const std::uint32_t second = std::min(entry.occurrences[1], most);
-        sizes.first += first;
-        sizes.second += second;
-        sizes.shared += std::min(first, second);
-    }
 }
 
 } // namespace minhash

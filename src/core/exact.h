@@ -2,6 +2,7 @@
 // The shingles are those of shingle.h, but here the whole text is folded before it is cut.
 #pragma once
 
+#include "core/kernels.h"
 #include "core/overlap.h"
 #include "core/scheme.h"
 
@@ -16,21 +17,36 @@ struct shingle_range {
     std::uint32_t bytes;
 };
 
-// Walks over the shingles of one folded text inside a buffer, in the order of the text.
+// Walks over the shingles of one folded text inside a buffer, in the order of the text. The buffer is padded
+// (kernels.h).
 struct shingle_walk {
     const std::uint8_t* buffer;
     shingling how;
-    std::uint32_t from; // where the next shingle starts
-    std::uint32_t to;   // where the last shingle ended; equal to `from` before the first
+    std::uint32_t from; // where the last shingle started
+    std::uint32_t to;   // where it ended
     std::uint32_t end;  // where the text ends
-    bool started;
+    bool started;       // whether there was a shingle
 };
 
 shingle_walk
 start_walk(const std::uint8_t* buffer, std::uint32_t from, std::uint32_t end, const shingling& how) noexcept;
 
-// The next shingle; false at the end. A text shorter than a window is itself the only shingle. An empty text has none.
-bool next(shingle_walk& walk, shingle_range& out) noexcept;
+constexpr std::size_t most_grouped = 256;
+
+// Some consecutive shingles of a text, and the halves of their hashes (hash.h: hash_bytes).
+struct shingle_group {
+    std::size_t count;
+    std::uint32_t begin[most_grouped + padding]; // offsets in the buffer
+    std::uint32_t end[most_grouped + padding];
+    std::uint32_t lo[most_grouped + padding];
+    std::uint32_t hi[most_grouped + padding];
+
+    shingle_range at(std::size_t i) const noexcept { return {begin[i], end[i] - begin[i]}; }
+};
+
+// Sets `out` to the next shingles; returns false at the end. A text shorter than a window is itself the only shingle.
+// An empty text has none. Shingles can be as long as the text; a group has fewer shingles if they are long.
+bool next(shingle_walk& walk, shingle_group& out) noexcept;
 
 // A distinct shingle, where it was first met, and how often it occurs in each of two texts.
 struct counted_shingle {
@@ -39,29 +55,34 @@ struct counted_shingle {
     std::uint32_t occurrences[2];
 };
 
-// A hash table over the caller's memory: a power of two of zeroed entries.
+// Distinct shingles in the order in which they were met, and a hash table of their numbers. The caller provides the
+// memory.
 struct shingle_counts {
     const std::uint8_t* buffer;
-    std::span<counted_shingle> table;
-    std::size_t used;
+    bool bag;
+    std::span<counted_shingle> entries;
+    std::size_t used;               // how many entries there are
+    std::span<std::uint32_t> table; // for each place, one more than the number of an entry, or 0; a power of two
+    overlap sizes;                  // of the two sets (or bags), and of what they share
 };
 
-// Whether one more distinct shingle could overfill the table. Then the caller must move to a larger one.
-bool full(const shingle_counts& counts) noexcept;
+// The size of the table for this many entries, at most 2^31. At least half of its places stay free.
+std::size_t table_size(std::size_t entries) noexcept;
 
-// Enters the shingles of one part of another table. Tables can be large, so the caller calls move() and measure() for
-// one part after the other.
-void move(std::span<const counted_shingle> part, shingle_counts& into) noexcept;
+// Whether there is room for this many more distinct shingles. If not, the caller must provide more entries, which begin
+// with those that are there, and a zeroed table; then it calls enter() for all entries that are there, some at a time.
+bool has_room(const shingle_counts& counts, std::size_t shingles) noexcept;
+void enter(shingle_counts& counts, std::size_t first, std::size_t end) noexcept;
 
-// Counts an occurrence in text 0 or 1 and returns the entry. The table must not be full.
-counted_shingle& count(shingle_counts& counts, const shingle_range& shingle, int text) noexcept;
+// Counts the occurrences of a group in text 0 or 1. There must be room for all of its shingles.
+void count(shingle_counts& counts, const shingle_group& group, int text) noexcept;
+
+// The entry of a shingle, which must have been counted.
+counted_shingle& entry_of(const shingle_counts& counts, const shingle_group& group, std::size_t i) noexcept;
 
 // Whether the other text also has this shingle. Call it after both texts have been counted, once for each occurrence in
 // `text`, in text order. In bags, a shingle is shared as often as it occurs in the text that has it less often, and the
 // first occurrences are the shared ones.
-bool take_shared(shingle_counts& counts, const shingle_range& shingle, int text, bool bag) noexcept;
-
-// Adds the distinct shingles (or for bags, all occurrences) in one part of the table to the sizes.
-void measure(std::span<const counted_shingle> part, bool bag, overlap& sizes) noexcept;
+bool take_shared(shingle_counts& counts, const shingle_group& group, std::size_t i, int text) noexcept;
 
 } // namespace minhash

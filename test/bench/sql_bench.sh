@@ -46,6 +46,8 @@ compare 'the same, words / sum(hashtext)' "$serial" \
 changed="overlay(body placing 'other words' from 500 for 20)"
 pairs="FROM texts WHERE id <= 100000"
 jaccard="SELECT sum(shingle_jaccard(body, $changed)) $pairs"
+compare 'shingle_jaccard / minhash of both texts' "$serial" "$jaccard" \
+    "$serial" "SELECT count(minhash(body)), count(minhash($changed)) $pairs" '<= 4'
 compare 'differences of pairs / shingle_jaccard' "$serial" \
     "SELECT count((SELECT count(*) FROM shingle_difference(body, $changed))) $pairs" "$serial" "$jaccard" '<= 3'
 compare 'their headlines / shingle_jaccard' "$serial" \

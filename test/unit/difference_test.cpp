@@ -51,26 +51,28 @@ span_list differences(const std::string (&texts)[2], int which, const shingling&
 {
     const std::string folded[2] = {support::fold(texts[0], how), support::fold(texts[1], how)};
     const std::string both = folded[0] + folded[1];
-    const auto buffer = support::exact_copy<std::uint8_t>(both.data(), both.size());
+    const std::string padded = both + std::string(minhash::padding, '\xFF');
+    const auto buffer = support::exact_copy<std::uint8_t>(padded.data(), padded.size());
     const auto middle = static_cast<std::uint32_t>(folded[0].size());
     const std::uint32_t from[2] = {0, middle};
     const std::uint32_t to[2] = {middle, static_cast<std::uint32_t>(both.size())};
 
-    std::vector<minhash::counted_shingle> table(std::bit_ceil(2 * both.size() + 8));
-    minhash::shingle_counts counts = {buffer.get(), table, 0};
-    minhash::shingle_range shingle;
+    std::vector<minhash::counted_shingle> entries(both.size() + 1);
+    std::vector<std::uint32_t> table(minhash::table_size(entries.size()));
+    minhash::shingle_counts counts = {buffer.get(), how.bag, entries, 0, table, {}};
+    minhash::shingle_group group;
     for (const int text : {0, 1}) {
         minhash::shingle_walk walk = minhash::start_walk(buffer.get(), from[text], to[text], how);
-        while (minhash::next(walk, shingle))
-            minhash::count(counts, shingle, text);
+        while (minhash::next(walk, group))
+            minhash::count(counts, group, text);
     }
 
     span_list found;
     reader source = {texts[which], 0, minhash::start_original(how, from[which])};
     minhash::coverage state = minhash::start_coverage(how.of, from[which], to[which]);
-    const auto cover = [&] {
+    const auto cover = [&](const minhash::shingle_range& shared) {
         minhash::shingle_range left;
-        if (!minhash::cover(state, shingle, left))
+        if (!minhash::cover(state, shared, left))
             return;
         source.read_to(left.offset + 1);
         const text_place first = minhash::start_in_original(source.original, left.offset);
@@ -80,11 +82,11 @@ span_list differences(const std::string (&texts)[2], int which, const shingling&
             {first.characters, last.characters, texts[which].substr(first.bytes, last.bytes - first.bytes)});
     };
     minhash::shingle_walk walk = minhash::start_walk(buffer.get(), from[which], to[which], how);
-    while (minhash::next(walk, shingle))
-        if (minhash::take_shared(counts, shingle, which, how.bag))
-            cover();
-    shingle = {to[which], 0};
-    cover();
+    while (minhash::next(walk, group))
+        for (std::size_t i = 0; i < group.count; i++)
+            if (minhash::take_shared(counts, group, i, which))
+                cover(group.at(i));
+    cover({to[which], 0});
     return found;
 }
 

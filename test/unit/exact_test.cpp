@@ -22,48 +22,92 @@ struct comparison {
     }
 };
 
+// Two folded texts in one buffer, with arbitrary bytes after them.
+struct two_texts {
+    std::string both;
+    std::unique_ptr<std::uint8_t[]> buffer;
+    std::uint32_t end[2];
+    shingling how;
+
+    minhash::shingle_walk walk(int text) const
+    {
+        return minhash::start_walk(buffer.get(), text == 0 ? 0 : end[0], end[text], how);
+    }
+};
+
+// Entries and a table that start too small and grow.
+struct growing_counts {
+    std::vector<minhash::counted_shingle> entries;
+    std::vector<std::uint32_t> table;
+    minhash::shingle_counts counts;
+
+    growing_counts(const two_texts& texts, bool bag) : counts{texts.buffer.get(), bag, {}, 0, {}, {}} { grow(2); }
+
+    void make_room(std::size_t shingles)
+    {
+        while (!minhash::has_room(counts, shingles))
+            grow(2 * entries.size());
+    }
+
+private:
+    void grow(std::size_t size)
+    {
+        entries.resize(size);
+        table.assign(minhash::table_size(size), 0);
+        counts.entries = entries;
+        counts.table = table;
+        // Enters the entries in two parts, as the caller does.
+        minhash::enter(counts, 0, counts.used / 2);
+        minhash::enter(counts, counts.used / 2, counts.used);
+        EXPECT_EQ(std::count(table.begin(), table.end(), 0u), table.size() - counts.used);
+    }
+};
+
+minhash::overlap count_both(const two_texts& texts, bool bag, string_list (&shingles)[2])
+{
+    growing_counts counted(texts, bag);
+    for (const int text : {0, 1}) {
+        shingles[text].clear();
+        minhash::shingle_walk walk = texts.walk(text);
+        minhash::shingle_group group;
+        while (minhash::next(walk, group)) {
+            counted.make_room(group.count);
+            minhash::count(counted.counts, group, text);
+            for (std::size_t i = 0; i < group.count; i++) {
+                const auto [offset, bytes] = group.at(i);
+                EXPECT_GE(offset, text == 0 ? 0 : texts.end[0]);
+                EXPECT_LE(offset + bytes, texts.end[text]);
+                shingles[text].push_back(texts.both.substr(offset, bytes));
+                const minhash::counted_shingle& entry = minhash::entry_of(counted.counts, group, i);
+                EXPECT_EQ(texts.both.substr(entry.first.offset, entry.first.bytes), shingles[text].back());
+                EXPECT_GE(entry.occurrences[text], 1u);
+            }
+        }
+        EXPECT_FALSE(minhash::next(walk, group)); // after the end, next() keeps returning false
+    }
+    return counted.counts.sizes;
+}
+
+void expect_equal(const minhash::overlap& found, const minhash::overlap& expected)
+{
+    EXPECT_EQ(found.first, expected.first);
+    EXPECT_EQ(found.second, expected.second);
+    EXPECT_EQ(found.shared, expected.shared);
+}
+
 comparison compare(const std::string& left, const std::string& right, const shingling& how)
 {
     const std::string folded[2] = {support::fold(left, how), support::fold(right, how)};
-    const std::string both = folded[0] + folded[1];
-    const auto buffer = support::exact_copy<std::uint8_t>(both.data(), both.size());
-
-    comparison scheme = {};
-    std::vector<minhash::counted_shingle> table(4);
-    minhash::shingle_counts counts = {buffer.get(), table, 0};
-    for (const int text : {0, 1}) {
-        const auto from = static_cast<std::uint32_t>(text == 0 ? 0 : folded[0].size());
-        const auto end = static_cast<std::uint32_t>(text == 0 ? folded[0].size() : both.size());
-        minhash::shingle_walk walk = minhash::start_walk(buffer.get(), from, end, how);
-        minhash::shingle_range range;
-        while (minhash::next(walk, range)) {
-            EXPECT_GE(range.offset, from);
-            EXPECT_LE(range.offset + range.bytes, end);
-            scheme.shingles[text].push_back(both.substr(range.offset, range.bytes));
-            if (minhash::full(counts)) {
-                std::vector<minhash::counted_shingle> larger(2 * table.size());
-                minhash::shingle_counts moved = {buffer.get(), larger, 0};
-                // Moves the entries in two parts, as the caller does.
-                const std::size_t half = table.size() / 2;
-                minhash::move(counts.table.first(half), moved);
-                minhash::move(counts.table.subspan(half), moved);
-                if (moved.used != counts.used) // otherwise the walk below would never find a free entry
-                    throw std::logic_error("entries were lost");
-                table.swap(larger);
-                counts = {buffer.get(), table, moved.used};
-            }
-            const minhash::counted_shingle& entry = minhash::count(counts, range, text);
-            EXPECT_EQ(both.substr(entry.first.offset, entry.first.bytes), both.substr(range.offset, range.bytes));
-            EXPECT_GE(entry.occurrences[text], 1u);
-        }
-        EXPECT_FALSE(minhash::next(walk, range)); // after the end, next() keeps returning false
-    }
-    const std::size_t third = table.size() / 3;
-    for (const auto part : {counts.table.first(third), counts.table.subspan(third)}) {
-        minhash::measure(part, false, scheme.set);
-        minhash::measure(part, true, scheme.bag);
-    }
-    return scheme;
+    const std::string padded = folded[0] + folded[1] + std::string(minhash::padding, '\xFF');
+    const two_texts texts = {
+        folded[0] + folded[1],
+        support::exact_copy<std::uint8_t>(padded.data(), padded.size()),
+        {static_cast<std::uint32_t>(folded[0].size()), static_cast<std::uint32_t>(folded[0].size() + folded[1].size())},
+        how};
+    comparison result = {};
+    result.bag = count_both(texts, true, result.shingles);
+    result.set = count_both(texts, false, result.shingles);
+    return result;
 }
 
 minhash::overlap reference_set(const string_list& left, const string_list& right)
@@ -82,13 +126,6 @@ minhash::overlap reference_bag(const string_list& left, const string_list& right
     string_list shared;
     std::set_intersection(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(shared));
     return {a.size(), b.size(), shared.size()};
-}
-
-void expect_equal(const minhash::overlap& found, const minhash::overlap& expected)
-{
-    EXPECT_EQ(found.first, expected.first);
-    EXPECT_EQ(found.second, expected.second);
-    EXPECT_EQ(found.shared, expected.shared);
 }
 
 shingling characters(std::uint16_t size, bool fold = false) { return {unit::character, size, fold, false}; }

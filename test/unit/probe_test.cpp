@@ -104,13 +104,22 @@ double probes_of_exact(const std::vector<std::string>& shingles)
     std::string text;
     for (const std::string& shingle : shingles)
         text += shingle;
-    std::vector<minhash::counted_shingle> table(entries);
-    minhash::shingle_counts counts = {reinterpret_cast<const std::uint8_t*>(text.data()), table, 0};
-    for (std::uint32_t at = 0; at < text.size(); at += 4)
-        minhash::count(counts, {at, 4}, 0);
+    std::vector<minhash::counted_shingle> counted(entries / 2);
+    std::vector<std::uint32_t> table(entries);
+    minhash::shingle_counts counts = {reinterpret_cast<const std::uint8_t*>(text.data()), false, counted, 0, table, {}};
+    minhash::shingle_group one;
+    one.count = 1;
+    for (std::uint32_t at = 0; at < text.size(); at += 4) {
+        one.begin[0] = at;
+        one.end[0] = at + 4;
+        minhash::split(minhash::hash_bytes(counts.buffer + at, 4, 0), one.lo[0], one.hi[0]);
+        minhash::count(counts, one, 0);
+    }
     return probes_per_entry(entries, [&](std::size_t at, std::uint64_t& hash) {
-        hash = table[at].hash;
-        return table[at].first.bytes > 0;
+        if (table[at] == 0)
+            return false;
+        hash = counted[table[at] - 1].hash;
+        return true;
     });
 }
 

@@ -4,7 +4,6 @@
 #include "core/fold.h"
 
 #include <algorithm>
-#include <bit>
 
 extern "C" {
 #include "mb/pg_wchar.h"
@@ -19,7 +18,7 @@ constexpr std::size_t most_folded_bytes = 0xFFFFFFFF; // offsets are 32 bits
 
 void reserve(exact_texts& state, std::size_t more)
 {
-    const std::size_t wanted = state.used + more;
+    const std::size_t wanted = state.used + more + padding;
     if (wanted <= state.capacity)
         return;
     if (wanted > most_folded_bytes)
@@ -52,56 +51,39 @@ void fold_text(exact_texts& state, FunctionCallInfo fcinfo, int argument)
     PG_FREE_IF_COPY(value, argument);
 }
 
-// Calls `take` for each part of a table, with checks for cancel in between, because a table can be several gigabytes
-// large.
-template <typename Entry, typename Take>
-void for_each_part(std::span<Entry> table, Take take)
+// Calls `take(first, end)` for one part after the other, with checks for cancel in between, because a table can have
+// millions of entries.
+template <typename Take>
+void each_part(std::size_t count, Take take)
 {
     constexpr std::size_t part = 65536;
-    for (std::size_t from = 0; from < table.size(); from += part) {
+    for (std::size_t first = 0; first < count; first += part) {
         CHECK_FOR_INTERRUPTS();
-        take(table.subspan(from, std::min(part, table.size() - from)));
+        take(first, std::min(count, first + part));
     }
 }
 
-std::span<counted_shingle> make_table(std::size_t entries)
+// Makes room for this many distinct shingles.
+void make_room(shingle_counts& counts, std::size_t entries)
 {
     const std::size_t bytes = entries * sizeof(counted_shingle);
-    std::span<counted_shingle> table = {
-        static_cast<counted_shingle*>(palloc_extended(bytes, MCXT_ALLOC_HUGE)),
-        entries,
-    };
-    for_each_part(table, [](std::span<counted_shingle> part) { memset(part.data(), 0, part.size_bytes()); });
-    return table;
-}
-
-void grow(shingle_counts& counts)
-{
-    shingle_counts larger = {counts.buffer, make_table(counts.table.size() * 2), 0};
-    for_each_part(counts.table, [&](std::span<counted_shingle> part) { move(part, larger); });
-    pfree(counts.table.data());
-    counts = larger;
+    counted_shingle* const known = counts.entries.data();
+    counts.entries = {static_cast<counted_shingle*>(known == nullptr
+                                                        ? MemoryContextAllocHuge(CurrentMemoryContext, bytes)
+                                                        : repalloc_huge(known, bytes)),
+                      entries};
+    if (counts.table.data() != nullptr)
+        pfree(counts.table.data());
+    const std::size_t places = table_size(entries);
+    counts.table = {
+        static_cast<std::uint32_t*>(MemoryContextAllocHuge(CurrentMemoryContext, places * sizeof(std::uint32_t))),
+        places};
+    each_part(places,
+              [&](std::size_t first, std::size_t end) { std::fill(&counts.table[first], &counts.table[0] + end, 0); });
+    each_part(counts.used, [&](std::size_t first, std::size_t end) { enter(counts, first, end); });
 }
 
 } // namespace
-
-overlap measure_all(const exact_texts& state)
-{
-    overlap sizes = {0, 0, 0};
-    for_each_part(state.counts.table, [&](std::span<counted_shingle> part) { measure(part, state.how.bag, sizes); });
-    return sizes;
-}
-
-void answer_to_cancel(std::size_t& work, const shingle_range& shingle)
-{
-    constexpr std::size_t bytes_between = 1000000;
-    constexpr std::size_t bytes_of_overhead = 100; // the fixed cost of a shingle, in bytes
-    work += shingle.bytes + bytes_of_overhead;
-    if (work > bytes_between) {
-        CHECK_FOR_INTERRUPTS();
-        work = 0;
-    }
-}
 
 exact_texts count_arguments(FunctionCallInfo fcinfo, int texts, const shingling& how)
 {
@@ -109,20 +91,21 @@ exact_texts count_arguments(FunctionCallInfo fcinfo, int texts, const shingling&
     for (int text = 0; text < texts; text++)
         fold_text(state, fcinfo, text);
 
-    // This determines the initial size of the table. In texts of up to 100 kB, all shingles may be distinct. Longer
-    // texts repeat shingles.
-    const std::size_t expected = std::min<std::size_t>(state.used, 100000);
-    state.counts = {state.buffer, make_table(std::bit_ceil(64 + expected * 3 / 2)), 0};
+    // Texts of this length can have as many distinct shingles as characters. Longer texts repeat shingles.
+    constexpr std::size_t long_text = 100000;
+    state.counts.buffer = state.buffer;
+    state.counts.bag = how.bag;
+    make_room(state.counts, most_grouped + std::min(state.used, long_text));
+    shingle_group group;
     for (int text = 0; text < texts; text++) {
         shingle_walk walk = walk_text(state, text);
-        shingle_range shingle;
-        for (std::size_t work = 0; next(walk, shingle);) {
-            answer_to_cancel(work, shingle);
-            if (state.counts.used >= most_exact_shingles)
+        while (next(walk, group)) {
+            CHECK_FOR_INTERRUPTS();
+            if (!has_room(state.counts, group.count))
+                make_room(state.counts, state.counts.entries.size() * 2);
+            count(state.counts, group, text);
+            if (state.counts.used > most_exact_shingles)
                 fail_too_many_shingles(most_exact_shingles);
-            if (full(state.counts))
-                grow(state.counts);
-            count(state.counts, shingle, text);
         }
     }
     return state;
@@ -154,6 +137,28 @@ text_span find_in_original(difference_walk& walk, const shingle_range& folded)
     return found;
 }
 
+// Sets `out` to the next shingle that the other text has; or to the empty range at the end of the text, if there is no
+// such shingle.
+void next_shared(difference_walk& walk, shingle_range& out)
+{
+    while (true) {
+        while (walk.taken < walk.group.count) {
+            const std::size_t i = walk.taken++;
+            if (take_shared(walk.texts->counts, walk.group, i, walk.which)) {
+                out = walk.group.at(i);
+                return;
+            }
+        }
+        CHECK_FOR_INTERRUPTS();
+        walk.taken = 0;
+        if (!next(walk.shingles, walk.group)) {
+            walk.finished = true;
+            out = {walk.texts->end[walk.which], 0};
+            return;
+        }
+    }
+}
+
 } // namespace
 
 void start(difference_walk& walk, exact_texts& texts, int which, const text* value)
@@ -162,27 +167,21 @@ void start(difference_walk& walk, exact_texts& texts, int which, const text* val
     walk.texts = &texts;
     walk.which = which;
     walk.shingles = walk_text(texts, which);
+    walk.group.count = 0;
+    walk.taken = 0;
     walk.shared = start_coverage(texts.how.of, from, texts.end[which]);
     walk.finished = false;
     open(walk.reader, value);
     walk.original = start_original(texts.how, from);
-    walk.work = 0;
 }
 
 bool next(difference_walk& walk, text_span& out)
 {
-    shingle_range uncovered;
     while (!walk.finished) {
-        shingle_range shingle;
-        if (next(walk.shingles, shingle)) {
-            answer_to_cancel(walk.work, shingle);
-            if (!take_shared(walk.texts->counts, shingle, walk.which, walk.texts->how.bag))
-                continue;
-        } else {
-            walk.finished = true;
-            shingle = {walk.texts->end[walk.which], 0};
-        }
-        if (cover(walk.shared, shingle, uncovered)) {
+        shingle_range shared;
+        next_shared(walk, shared);
+        shingle_range uncovered;
+        if (cover(walk.shared, shared, uncovered)) {
             out = find_in_original(walk, uncovered);
             return true;
         }

@@ -13,7 +13,7 @@ constexpr std::size_t most_exact_shingles = std::size_t{1} << 26; // a table for
 
 struct exact_texts {
     shingling how;
-    std::uint8_t* buffer; // the folded texts, one after the other
+    std::uint8_t* buffer; // the folded texts, one after the other, and padding
     std::size_t used;
     std::size_t capacity;
     std::uint32_t end[2]; // where each text ends in the buffer
@@ -23,9 +23,6 @@ struct exact_texts {
 // Folds the texts of the first `texts` arguments, one or two, and counts their shingles.
 exact_texts count_arguments(FunctionCallInfo fcinfo, int texts, const shingling& how);
 
-// The sizes of the two sets or bags, and of what they share.
-overlap measure_all(const exact_texts& state);
-
 // Where a text begins in the buffer.
 inline std::uint32_t start_of(const exact_texts& state, int text) { return text == 0 ? 0 : state.end[0]; }
 
@@ -34,21 +31,18 @@ inline shingle_walk walk_text(const exact_texts& state, int text)
     return start_walk(state.buffer, start_of(state, text), state.end[text], state.how);
 }
 
-// Adds the cost of a shingle, in bytes, to `work`. If `work` then exceeds a megabyte, checks for cancel and resets
-// `work`.
-void answer_to_cancel(std::size_t& work, const shingle_range& shingle);
-
 // Walks through one of two texts whose shingles have been counted, and finds, in order, the parts that the other text
 // lacks.
 struct difference_walk {
     exact_texts* texts;
     int which; // which of the two texts: 0 or 1
     shingle_walk shingles;
+    shingle_group group; // the walk's last shingles
+    std::size_t taken;   // how many of them have been looked at
     coverage shared;
     bool finished;
     text_reader reader; // reads the original text
     original_walk original;
-    std::size_t work;
 };
 
 // Starts to look for the parts of text `which` that the other text lacks. `value` is text `which`, detoasted. `texts`

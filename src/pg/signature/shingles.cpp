@@ -6,40 +6,48 @@
 extern "C" {
 #include "catalog/pg_type.h"
 #include "mb/pg_wchar.h"
+#include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 }
 
 namespace minhash::pg {
 
+namespace {
+
+// Appends a shingle to an array, converted to the server's encoding.
+ArrayBuildState* add_shingle(ArrayBuildState* result, const std::uint8_t* shingle, std::size_t size)
+{
+    if (static_cast<std::size_t>(result->nelems) >= most_exact_shingles)
+        fail_too_many_shingles(most_exact_shingles);
+    const char* const utf8 = reinterpret_cast<const char*>(shingle);
+    const int bytes = static_cast<int>(size);
+    const bool converts = GetDatabaseEncoding() != PG_UTF8 && GetDatabaseEncoding() != PG_SQL_ASCII;
+    char* const converted = converts ? pg_any_to_server(utf8, bytes, PG_UTF8) : nullptr;
+    const bool same = converted == nullptr || converted == utf8;
+    text* const element = same ? cstring_to_text_with_len(utf8, bytes) : cstring_to_text(converted);
+    result = accumArrayResult(result, PointerGetDatum(element), false, TEXTOID, CurrentMemoryContext);
+    pfree(element); // the array has a copy
+    if (!same)
+        pfree(converted);
+    return result;
+}
+
+} // namespace
+
 // shingles(document, shingle_size, unit, fold, bag) -> text[]: in the order of the text. In a set, each shingle is at
 // the place of its first occurrence.
 MINHASH_FUNCTION(shingles)
 {
-    exact_texts state = count_arguments(fcinfo, 1, arg_shingling(fcinfo, 1));
+    const exact_texts state = count_arguments(fcinfo, 1, arg_shingling(fcinfo, 1));
     shingle_walk walk = walk_text(state, 0);
-    shingle_range shingle;
     ArrayBuildState* result = initArrayResult(TEXTOID, CurrentMemoryContext, false);
-
-    const bool converts = GetDatabaseEncoding() != PG_UTF8 && GetDatabaseEncoding() != PG_SQL_ASCII;
-    for (std::size_t work = 0; next(walk, shingle);) {
-        answer_to_cancel(work, shingle);
-        if (!state.how.bag) {
-            counted_shingle& entry = count(state.counts, shingle, 1);
-            if (entry.first.offset != shingle.offset)
-                continue;
-        }
-        if (static_cast<std::size_t>(result->nelems) >= most_exact_shingles)
-            fail_too_many_shingles(most_exact_shingles);
-        const char* const utf8 = reinterpret_cast<const char*>(state.buffer + shingle.offset);
-        const int bytes = static_cast<int>(shingle.bytes);
-        char* const converted = converts ? pg_any_to_server(utf8, bytes, PG_UTF8) : nullptr;
-        const bool same = converted == nullptr || converted == utf8;
-        text* const element = same ? cstring_to_text_with_len(utf8, bytes) : cstring_to_text(converted);
-        result = accumArrayResult(result, PointerGetDatum(element), false, TEXTOID, CurrentMemoryContext);
-        pfree(element); // the array has a copy
-        if (!same)
-            pfree(converted);
+    shingle_group group;
+    while (next(walk, group)) {
+        CHECK_FOR_INTERRUPTS();
+        for (std::size_t i = 0; i < group.count; i++)
+            if (state.how.bag || entry_of(state.counts, group, i).first.offset == group.begin[i])
+                result = add_shingle(result, state.buffer + group.begin[i], group.end[i] - group.begin[i]);
     }
     PG_RETURN_DATUM(makeArrayResult(result, CurrentMemoryContext));
 }
@@ -61,7 +69,7 @@ void notice_array_literals(FunctionCallInfo fcinfo, const char* of_arrays)
 MINHASH_FUNCTION(shingle_jaccard)
 {
     notice_array_literals(fcinfo, "element_jaccard");
-    PG_RETURN_FLOAT8(jaccard(measure_all(count_arguments(fcinfo, 2, arg_shingling(fcinfo, 2)))));
+    PG_RETURN_FLOAT8(jaccard(count_arguments(fcinfo, 2, arg_shingling(fcinfo, 2)).counts.sizes));
 }
 
 // shingle_containment(a, b, shingle_size, unit, fold, bag) -> float8: the share of the first text's shingles that the
@@ -69,7 +77,7 @@ MINHASH_FUNCTION(shingle_jaccard)
 MINHASH_FUNCTION(shingle_containment)
 {
     notice_array_literals(fcinfo, "element_containment");
-    PG_RETURN_FLOAT8(containment(measure_all(count_arguments(fcinfo, 2, arg_shingling(fcinfo, 2)))));
+    PG_RETURN_FLOAT8(containment(count_arguments(fcinfo, 2, arg_shingling(fcinfo, 2)).counts.sizes));
 }
 
 // shingle_difference(a, b, shingle_size, unit, fold, bag) -> (side, position, length, passage) rows

@@ -1,11 +1,11 @@
 // Bags: counts how often each shingle has occurred, and makes its i-th occurrence a separate element. The order of
 // occurrences does not matter. So a text with many different shingles is counted in parts, as in radix joins (Boncz,
-// Manegold, Kersten, VLDB 1999): shingles wait until many of one part have come, and are then counted in that part's
-// table while the table is in the cache.
+// Manegold, Kersten, VLDB 1999): the shingles of a part wait until there are many of them, and are then counted in that
+// part's table while the table is in the cache.
 //
 // The caller provides the memory, which is bounded. A pass over the text counts the shingles whose places (probe.h) lie
 // in one range. When a table overflows, the pass is started again with a larger table, with parts, or with half of the
-// range. Then an occurrence may be passed on again, which does no harm: absorbing an element twice changes no signature
+// range. An occurrence may then be passed on twice, which does no harm: absorbing an element twice changes no signature
 // (sketch.h).
 #pragma once
 
@@ -53,12 +53,12 @@ bool start_next_pass(bag_counter& state) noexcept;
 // number_occurrences() must have returned false.
 void set_aside(bag_counter& state, const shingle_batch& batch) noexcept;
 
-// Makes a batch of numbered occurrences of shingles that were set aside. These are taken from parts where many wait or,
-// once the text is `complete`, from all parts. Returns false if there are no more, or if a table overflowed.
+// Makes a batch of numbered occurrences of shingles that were set aside: of parts where many shingles wait or, once the
+// text is `complete`, of all parts. Returns false if there are no more, or if a table overflowed.
 bool number_occurrences(bag_counter& state, bool complete, shingle_batch& batch) noexcept;
 
-// Counts a batch of shingles. Calls take(const shingle_batch&) for numbered occurrences, which may be of this batch's
-// shingles or of earlier ones, and which overwrite `batch`.
+// Counts a batch of shingles. Calls take(const shingle_batch&) with batches of numbered occurrences, which overwrite
+// `batch`. They may belong to shingles of earlier batches.
 template <typename Take>
 void each_occurrence(bag_counter& state, bool complete, shingle_batch& batch, Take&& take)
 {

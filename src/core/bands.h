@@ -1,7 +1,8 @@
-// Signature -> band keys. A band is `rows` consecutive slots. Equal keys stand for equal slots in the same band, except
-// for collisions. Chance hardly makes any, but the keys of two different bands of three bytes are equal if their bytes
-// differ in the right way: XXH3 adds the seed, which is the band's number, to the last of them. Slots after the last
-// band are not used. (Banding is described in Leskovec, Rajaraman, Ullman: Mining of Massive Datasets, 3.4.)
+// Signature -> band keys. A band is `rows` consecutive slots. Equal keys mean equal slots in the same band, except for
+// collisions. These are very rare, but not all are left to chance: two different bands of three bytes have equal keys
+// if their bytes differ in a certain way, because XXH3 XORs such short input with a constant plus the seed, which is
+// the band's number. Slots after the last band are not used. (Leskovec, Rajaraman, Ullman: Mining of Massive Datasets,
+// 3.4.)
 #pragma once
 
 #include "core/codec.h"
@@ -12,7 +13,8 @@
 
 namespace minhash {
 
-// Narrower slots agree by chance too often to tell texts apart, and a band of them may not start at a byte boundary.
+// Slots of fewer bits agree by chance too often to tell texts apart, and a band of them may not start at a byte
+// boundary.
 constexpr int min_band_bits = 8;
 
 // Whether signatures of this scheme have `bands` bands of `rows` slots. Check this before you call band_key().
@@ -22,7 +24,7 @@ constexpr bool can_be_banded(const scheme& scheme, int bands, int rows) noexcept
 }
 
 // The key of a band, counted from 0. The signature must not be empty, and can_be_banded() must be true for its scheme.
-// The hash is unsigned; the key has the same 64 bits, as a bigint of SQL.
+// The key has the 64 bits of the hash, as a signed integer: bigint in SQL.
 inline std::int64_t band_key(const signature& value, int band, int rows) noexcept
 {
     assert(!value.empty() && band >= 0 && can_be_banded(value.scheme, band + 1, rows));

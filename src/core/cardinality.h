@@ -1,4 +1,4 @@
-// How many elements a set has, from its signature.
+// Estimates the number of elements in a set from its signature.
 #pragma once
 
 #include "core/codec.h"

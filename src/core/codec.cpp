@@ -12,7 +12,7 @@ constexpr std::uint8_t unit_bits = 0x0F;
 constexpr std::uint8_t fold_bit = 0x10;
 constexpr std::uint8_t bag_bit = 0x20;
 
-// A scheme as it is stored.
+// The stored form of a scheme.
 struct stored_header {
     std::uint8_t version;
     minhash::method method;

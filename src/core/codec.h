@@ -9,8 +9,8 @@
 // flags: the unit in bits 0 to 3, fold in bit 4, bag in bit 5. Slots of fewer than 32 bits (compress.h) are packed, the
 // first into the lowest bits of the first byte; unused bits of the last byte are zero.
 //
-// Text: method and version : hashes x bits : unit and size : fold|raw : set|bag : seed : slots. Each slot takes eight
-// lower-case hexadecimal digits, and packed slots take two per byte. An example is
+// Text: method and version : hashes x bits : unit and size : fold|raw : set|bag : seed : slots. Each slot has eight
+// lower-case hexadecimal digits; packed slots have two digits for each byte. An example is
 // fss1:16x32:char5:fold:set:42:2ab4584d17f93e2c... (there are no spaces, commas, quotes or braces, so the form needs no
 // quoting inside arrays and rows).
 #pragma once
@@ -25,7 +25,7 @@
 namespace minhash {
 
 constexpr std::size_t header_bytes = 16;
-constexpr std::size_t max_text_prefix = 80; // the most characters of the text form before the slots
+constexpr std::size_t max_text_prefix = 80; // how long the text form before the slots can be
 constexpr std::size_t digits_per_slot = 8;
 
 // The empty set has no slots. Other sets have scheme.num_hashes slots, in one of the two spans.
@@ -64,7 +64,7 @@ void encode_header(const scheme& scheme, std::uint8_t* out) noexcept;
 // Reads stored or sent bytes, which must be aligned to four bytes. The slots of `out` point into these bytes.
 status decode(std::span<const std::uint8_t> stored, signature& out) noexcept;
 
-// write_text() writes the text form without a terminator, and returns its length: at most max_text_prefix, and two
+// write_text() writes the text form without a terminator, and returns its length: at most max_text_prefix plus two
 // characters for each byte of slots. write_prefix() writes only the part before the slots.
 std::size_t write_prefix(const scheme& scheme, char* out) noexcept;
 std::size_t write_text(const signature& value, char* out) noexcept;
@@ -75,8 +75,8 @@ struct parse_result {
     std::size_t position;
 };
 
-// Reads the text form. The slots of `out` are put into `room`, which must hold text.size() / digits_per_slot values.
-// Accepts exactly what write_text() writes, and also upper-case digits.
+// Reads the text form. The slots of `out` are written to `room`, which must have room for text.size() / digits_per_slot
+// values. Accepts only what write_text() writes, except that digits may be in upper case.
 parse_result parse_text(std::string_view text, signature& out, std::uint32_t* room) noexcept;
 
 } // namespace minhash

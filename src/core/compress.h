@@ -1,4 +1,4 @@
-// Signatures of fewer bits per slot (Li and Koenig, "b-Bit Minwise Hashing", WWW 2010). A slot of b bits is made of the
+// Signatures with fewer bits per slot (Li and Koenig, "b-Bit Minwise Hashing", WWW 2010). A slot of b bits has the
 // highest b bits of slot * 0x9E3779B1. The bits of the slot itself are not good enough: the lowest bits of slots made
 // by multiplication are not independent from slot to slot, and the highest bits of FSS-4 slots encode the round.
 //
@@ -15,7 +15,7 @@ namespace minhash {
 // slots must have more than `bits` bits. Compressing in two steps gives the same result as in one.
 void compress(const signature& value, int bits, std::uint8_t* packed) noexcept;
 
-// The value of one slot, of any number of bits. The signature must not be empty.
+// The value of one slot, whatever its number of bits. The signature must not be empty.
 std::uint32_t slot_of(const signature& value, std::size_t slot) noexcept;
 
 // The number of equal slots of two signatures of one scheme; `a` and `b` are their slots as they are stored.

@@ -54,8 +54,8 @@ struct original_walk {
 // `start` is where the folded text starts in its buffer.
 original_walk start_original(const shingling& how, std::uint32_t start) noexcept;
 
-// Takes the next character. `utf8` is its form in UTF-8, which may be several code points; `size` is how many bytes and
-// characters it takes in the encoding of the original text.
+// Reads the next character. `utf8` is the character in UTF-8, possibly several code points; `size` is its length in the
+// original text, in bytes and in characters.
 void take(original_walk& state, const std::uint8_t* utf8, std::size_t utf8_bytes, const text_place& size) noexcept;
 
 // Whether the walk has reached a place of the folded text.

@@ -22,17 +22,17 @@ constexpr folder start_folding(const shingling& how) noexcept { return {how, fal
 bool is_ascii(std::span<const std::uint8_t> bytes) noexcept;
 
 // The room that fold() needs. Folding can make a text longer (U+023A takes two bytes, and its folding U+2C65 takes
-// three). Besides, a separator that was held back from the last slice comes first, and kernels write whole vectors.
+// three). In addition, a separator held back from the previous slice may come first, and kernels write whole vectors.
 constexpr std::size_t folded_room(std::size_t bytes) noexcept { return bytes + bytes / 2 + 1 + 64; }
 
 // Writes the folded form of a slice to `out`, which has room for folded_room(bytes), and returns its length. Slices
-// must not cut a character in two (unicode.h: whole_characters). The concatenated outputs of slices are the output of
-// the whole text. Separators at the ends are never written; separators between words (white space, and also punctuation
-// if words are folded) are written as one space. With neither fold nor words, the text is copied unchanged.
+// must not cut a character in two (unicode.h: whole_characters). The outputs of all slices, put together, are the
+// output of the whole text. Separators at the ends are never written; separators between words (white space, and also
+// punctuation if words are folded) are written as one space. A text of characters without folding is copied unchanged.
 std::size_t fold(folder& state, const std::uint8_t* text, std::size_t bytes, std::uint8_t* out) noexcept;
 
 // Folds the first character of a slice and appends the result: nothing for a separator, otherwise up to five bytes.
-// Returns how many bytes of the slice the character takes. Only for shinglings that fold, or that are of words.
+// Returns how many bytes of the slice the character takes. Only for shinglings that fold, or that consist of words.
 std::size_t fold_character(folder& state, const std::uint8_t* text, std::size_t bytes, std::uint8_t*& out) noexcept;
 
 } // namespace minhash

@@ -134,10 +134,10 @@ hash_bytes(const std::uint8_t* bytes, std::size_t count, std::int64_t seed) noex
     return mix(window ^ window_mask(seed));
 }
 
-// Hashes of members of sets that users give as lists of members and not as texts. Texts and lexemes are hashed by
-// hash_bytes() of their UTF-8. Other bytes, including UUIDs, are hashed by XXH3 at any length, because they may end in
-// zeros. The hash of an integer is a bijection of its 64-bit value, so that equal integers of different types are one
-// member. integer_mask() has a constant of its own; otherwise the integer 97 would have the hash of the text "a".
+// Hashes of the members of sets that users pass as lists, not as texts. Texts and lexemes are hashed by hash_bytes() of
+// their UTF-8. Other bytes, including UUIDs, are hashed by XXH3 at any length, because they may end in zeros. The hash
+// of an integer is a bijection of its 64-bit value, so that equal integers of different types are one member.
+// integer_mask() has a constant of its own; otherwise the integer 97 would have the hash of the text "a".
 [[gnu::always_inline]] inline std::uint64_t
 hash_any_bytes(const std::uint8_t* bytes, std::size_t count, std::int64_t seed) noexcept
 {
@@ -198,7 +198,7 @@ chain_word(Word& a, Word& b, const Word& word_lo, const Word& word_hi) noexcept
     feistel(a, b, 0x85EBCA77);
 }
 
-// The element that stands for the i-th occurrence (from 0) of a shingle in a bag. For the first one, it is the shingle.
+// The element that stands for an occurrence of a shingle in a bag, counted from 0. The first is the shingle's own hash.
 inline constexpr std::uint64_t occurrence_factor = 0x9E3779B97F4A7C15;
 
 [[gnu::always_inline]] inline constexpr std::uint64_t hash_occurrence(std::uint64_t shingle,

@@ -1,6 +1,6 @@
-// The hot loops, compiled once for each instruction set. One source (simd/) is compiled several times with different
-// compiler flags. Each object is a table of functions, and all tables give equal results on every input. The best table
-// that the CPU can run is chosen once, at load; tests and benchmarks choose others.
+// The hot loops. Their source (simd/) is compiled once for each instruction set, with different compiler flags. Each
+// object has a table of functions, and all tables give equal results on every input. The fastest table that the CPU can
+// run is chosen once, at load; tests and benchmarks choose others.
 #pragma once
 
 #include <cstddef>
@@ -18,9 +18,9 @@ using u64 = std::uint64_t;
 struct folder;
 
 // Kernels read and write whole vectors. So their input must be readable, and their output writable, for `padding`
-// elements beyond its length. No padding is needed for data that may lie in a table's page (the text of fold() and
-// is_ascii(), and the slots of count_equal(), compress_slots(), count_different(), count_agreements() and merge()), and
-// where a comment below says so.
+// elements beyond its length. No padding is needed where a comment below says so, and for data that may lie in a page
+// of a PostgreSQL table: the text of fold() and is_ascii(), and the slots of count_equal(), compress_slots(),
+// count_different(), count_agreements() and merge().
 constexpr std::size_t padding = 64;
 
 struct kernel_table {
@@ -62,10 +62,10 @@ struct kernel_table {
     // Hashes (hash.h: hash_integer) members that are integers.
     void (*hash_integers)(const std::int64_t* values, std::size_t count, std::int64_t seed, u32* lo, u32* hi) noexcept;
 
-    // Turns shingles into numbered occurrences of a bag (hash.h: hash_occurrence), in place.
+    // Replaces shingles by numbered occurrences in a bag (hash.h: hash_occurrence).
     void (*hash_occurrences)(u32* lo, u32* hi, const u32* occurrences, std::size_t count) noexcept;
 
-    // Joins the halves of hashes to elements for a table (hash.h: element_of). `elements` has no padding.
+    // Joins the halves of hashes into elements for a table (hash.h: element_of). `elements` has no padding.
     void (*join_halves)(const u32* lo, const u32* hi, std::size_t count, u64* elements) noexcept;
 
     // How many elements at the start of two arrays are equal, up to the first difference. Both arrays have `count`

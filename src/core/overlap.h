@@ -1,4 +1,4 @@
-// The numbers from which exact similarities of two sets or bags are computed.
+// The sizes from which the exact similarities of two sets or bags are computed.
 #pragma once
 
 #include <cassert>

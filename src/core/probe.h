@@ -1,6 +1,6 @@
-// The places of entries in tables with open addressing. Hashes of shingles are public, so somebody could write a text
-// whose shingles' hashes share any chosen bits. So the place of an entry depends on its hash and on a secret. No result
-// depends on the secret.
+// The places of entries in tables with open addressing. Anybody can compute the hashes of shingles, and so could write
+// a text whose shingles' hashes all have certain bits in common. This is why the place of an entry depends on its hash
+// and on a secret. No result depends on the secret.
 #pragma once
 
 #include <bit>

@@ -67,7 +67,7 @@ enum class status : std::uint8_t {
     bad_spare_bits,   // set bits after the last slot of a compressed signature
 };
 
-// Checks that all values lie in their ranges: returns ok, or which value does not.
+// Checks that all values lie in their ranges: returns ok, or says which value does not.
 status validate(const shingling& shingles) noexcept;
 status validate(const scheme& value) noexcept;
 

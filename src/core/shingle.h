@@ -12,7 +12,7 @@
 
 namespace minhash {
 
-constexpr std::size_t slice_bytes = 2048;          // text taken by one step; its arrays stay in L1 cache
+constexpr std::size_t slice_bytes = 2048;          // text cut in one step; the step's arrays stay in the L1 cache
 constexpr std::size_t max_held_bytes = 1024;       // 254 characters of four bytes fit
 constexpr std::size_t max_batch = slice_bytes + 2; // one shingle per byte, one for a held separator, one at the end
 

@@ -8,8 +8,8 @@ namespace minhash {
 
 namespace {
 
-// If the first batches of a text leave slots unfilled, the text is repetitive, and each batch costs a guarantee round.
-// Then elements that were absorbed recently are dropped, because they would change nothing. Returns how many are left.
+// Drops elements that were absorbed recently, because they would change nothing. Returns how many elements are left. If
+// the first batches of a text leave slots unfilled, the text is repetitive, and each batch costs a guarantee round.
 std::size_t drop_seen(sketch& state,
                       const std::uint32_t* lo,
                       const std::uint32_t* hi,

@@ -1,20 +1,20 @@
-// Hashed shingles -> signature. A signature under construction is at every moment the exact signature of the elements
-// absorbed so far; absorbing an element twice changes nothing.
+// Hashed shingles -> signature. At every moment, a signature under construction is exactly the signature of the
+// elements absorbed so far; absorbing an element twice changes nothing.
 //
 // FSS-4 is Fast Similarity Sketching (Dahlgaard, Knudsen, Thorup, FOCS 2017; arXiv 1704.04370) cut to four rounds. In
-// each round an element throws one value at one pseudo-random slot; a slot keeps its smallest (round, value). A slot
-// that no round hit takes a classic MinHash of its own, the guarantee round. The code of a slot orders rounds before
-// values,
+// each round, an element throws one value at one pseudo-random slot; a slot keeps its smallest (round, value). A slot
+// that no round has hit gets a classic MinHash of its own: this is the guarantee round. The code of a slot orders
+// rounds before values,
 //
 //     round 0           0 and 31 bits of the value
 //     rounds 1 to 3     1, two bits of round - 1, 29 bits of the value
 //     guarantee         111 and 29 bits of the value
 //
-// so that the signature of a union is the elementwise minimum, and equal slots estimate the
-// Jaccard similarity without bias, with about half the variance of the classic scheme when the
-// sets are smaller than the number of slots.
+// so that the signature of a union is the elementwise minimum. The share of equal slots estimates the Jaccard
+// similarity without bias, with about half the variance of the classic scheme if the sets are smaller than the number
+// of slots.
 //
-// Classic is the textbook (Broder 1997): slot i holds the minimum of one hash function i.
+// Classic is the method of the textbooks (Broder 1997): slot i holds the minimum of hash function i.
 #pragma once
 
 #include "core/hash.h"
@@ -44,10 +44,10 @@ struct sketch {
 // Starts the signature of the empty set: all slots empty.
 void start(sketch& state, method method, std::uint32_t num_hashes) noexcept;
 
-// Continues from the slots of a finished signature, which must not be that of the empty set.
+// Continues from the slots of a finished signature, which must not be the signature of the empty set.
 void resume(sketch& state, method method, std::uint32_t num_hashes, const std::uint32_t* slots) noexcept;
 
-// Adds `count` elements, each in two halves of its hash. Both arrays must be readable for `padding` elements more.
+// Adds `count` elements, given as the halves of their hashes. Both arrays must have `padding` more readable elements.
 void absorb(sketch& state, const std::uint32_t* lo, const std::uint32_t* hi, std::size_t count) noexcept;
 
 // Whether nothing was absorbed.

@@ -89,7 +89,8 @@ int least_agreement(double similarity, int num_hashes, double share_missed) noex
 band_choice choose_by_recall(double threshold, int num_hashes, double recall) noexcept
 {
     assert(threshold >= 0 && threshold <= 1 && num_hashes >= 1);
-    // First find the most rows with which as many bands as fit reach the recall, then the fewest bands that reach it.
+    // First find the largest number of rows with which all bands that fit reach the recall. Then find the smallest
+    // number of bands that reaches it.
     int rows = num_hashes;
     while (rows >= 1 && band_probability(threshold, num_hashes / rows, rows) < recall)
         rows--;
@@ -122,7 +123,7 @@ choose_by_area(double threshold, int num_hashes, double false_candidate_weight, 
         }
     }
 
-    // Areas are compared with a fixed tolerance, so make the weights' sum 1.
+    // Make the sum of the weights 1, because areas are compared with a fixed tolerance.
     const double weights = false_candidate_weight + missed_pair_weight;
     false_candidate_weight /= weights;
     missed_pair_weight /= weights;

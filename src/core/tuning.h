@@ -4,7 +4,7 @@
 
 namespace minhash {
 
-// The probability that two sets of the given Jaccard similarity agree in all rows of at least one band: 1 - (1 -
+// The probability that two sets with this Jaccard similarity agree in all rows of at least one band: 1 - (1 -
 // similarity^rows)^bands.
 double band_probability(double similarity, int bands, int rows) noexcept;
 
@@ -19,21 +19,21 @@ double steepest_point(int bands, int rows) noexcept;
 // the standard error sqrt(P (1 - P) / num_hashes), which is scaled as in compress.h. At 32 bits P is the similarity.
 double standard_error(double similarity, int num_hashes, int bits = 32) noexcept;
 
-// All pairs of sets with this Jaccard similarity, except at most a share share_missed, have at least this many equal
-// slots. It is a quantile of the binomial distribution, which is skewed near 0 and 1.
+// The number of equal slots that pairs of sets with this Jaccard similarity have at least, except for a share of at
+// most `share_missed`. This is a quantile of the binomial distribution, which is skewed near 0 and 1.
 int least_agreement(double similarity, int num_hashes, double share_missed) noexcept;
 
 // The logarithm of the number of ways to choose `chosen` of `all`.
 double log_choose(double all, double chosen) noexcept;
 
-// Always bands * rows <= num_hashes. `bands` is 0 if no choice is possible.
+// bands * rows is at most num_hashes. `bands` is 0 if no choice is possible.
 struct band_choice {
     int bands;
     int rows;
 };
 
-// Of all choices that find at least `recall` of the pairs at the threshold, takes those with the most rows, because
-// they have few false candidates. Of these, returns the one with the fewest bands.
+// Of all choices that find at least `recall` of the pairs at the threshold, returns one with the most rows, because
+// more rows bring fewer false candidates, and of these the one with the fewest bands.
 band_choice choose_by_recall(double threshold, int num_hashes, double recall) noexcept;
 
 // The choice that minimises the weighted sum of two areas: under the curve left of the threshold (false candidates) and

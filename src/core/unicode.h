@@ -1,5 +1,5 @@
-// One code point at a time: UTF-8 decoded from unchecked bytes, simple case folding, and the code points that separate
-// words. Frozen at Unicode 15.0.0 within scheme version 1.
+// Single code points: decodes UTF-8 from unchecked bytes, folds case, and knows which code points separate words. All
+// of this stays as in Unicode 15.0.0 within scheme version 1.
 #pragma once
 
 #include <cstddef>
@@ -37,8 +37,8 @@ inline char32_t fold_case(char32_t code_point) noexcept
     return code_point + static_cast<char32_t>(unicode_of(code_point).fold_delta);
 }
 
-// A code point, or one byte that starts no valid sequence. Such a byte counts as a character that folds to itself and
-// separates nothing, so that any bytes at all can be signed.
+// A code point, or one byte that does not start a valid sequence. Such a byte counts as a character that folds to
+// itself and separates nothing, so that any bytes can be signed.
 struct utf8_character {
     char32_t code_point; // invalid_byte if the bytes are not UTF-8
     std::uint8_t bytes;  // 1 to 4
@@ -87,8 +87,8 @@ inline std::size_t encode_utf8(char32_t code_point, std::uint8_t* out) noexcept
     return length;
 }
 
-// How many of the bytes can be taken without cutting a character in two: all of them, or up to three fewer, if the text
-// ends with an unfinished sequence.
+// How many of the bytes make up whole characters: all of them, or up to three fewer if they end with an unfinished
+// sequence.
 inline std::size_t whole_characters(const std::uint8_t* text, std::size_t bytes) noexcept
 {
     for (std::size_t back = 1; back <= 3 && back <= bytes; back++) {

@@ -7,8 +7,8 @@ namespace minhash::simd {
 namespace {
 
 #if defined(MINHASH_HAS_LOOKUP)
-// These tables, indexed by the halves of a byte, have a bit in common for lead bytes that are invalid or that restrict
-// the byte after them: C0 C1, E0 ED, F0 F4..FF.
+// These tables are indexed by the two halves of a byte. The entries of both have a bit in common if the byte is a lead
+// byte that is invalid or that restricts the byte after it: C0 C1, E0 ED, F0 F4..FF.
 constexpr lookup_table narrow_low = {{7, 1, 0, 0, 4, 4, 4, 4, 4, 4, 4, 4, 4, 6, 4, 4}};
 constexpr lookup_table narrow_high = {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 2, 4}};
 #endif
@@ -39,7 +39,7 @@ MINHASH_INLINE bool goes_on(bytes given, bytes next, u64 continuation, u64& owed
                ((bytes)(given == 0xF0) & (bytes)(next < 0x90)) | ((bytes)(given == 0xF4) & (bytes)(next >= 0x90))) == 0;
 }
 
-// Writes the positions of the set bits, each plus `base`, and returns where they end. Whole vectors are written.
+// Writes the positions of the set bits, with `base` added to each, and returns where they end. Writes whole vectors.
 MINHASH_INLINE u32* append_positions(u32* to, u64 set, u32 base)
 {
 #if defined(MINHASH_AVX512)

@@ -1,7 +1,7 @@
 // Folding, a vector at a time: case is folded, and runs of separators become one space. ASCII is folded here. Other
-// characters are copied if they are not separators and folding does not change them. Except for capital letters, that
-// is most text in most scripts. If the first two or three bytes of a character leave it open whether it changes, the
-// character is left to the caller.
+// characters are copied if they are not separators and folding does not change them, which is true of most text in most
+// scripts, except for capital letters. If the first two or three bytes of a character do not tell whether it changes,
+// the caller must fold it.
 #pragma once
 
 #include "core/fold.h"
@@ -75,8 +75,8 @@ MINHASH_INLINE u64 find_changed(bytes given, [[maybe_unused]] bytes next, [[mayb
     if (kind != 0 || high_bits(changed) == 0)
         return high_bits(changed);
 
-    // Some frequent characters of three bytes can be copied, but share a flag with others that cannot: kana and CJK
-    // punctuation with the ideographic space, typographic punctuation with spaces, full-width forms with capitals.
+    // Some frequent characters of three bytes can be copied, but share a flag with characters that cannot be: kana and
+    // CJK punctuation with the ideographic space, typographic punctuation with spaces, full-width forms with capitals.
     const bytes ideographic = (bytes)(given == 0xE3) & between(next, 0x80, 0x83);
     const bytes space = (bytes)(next == 0x80) & (bytes)(third == 0x80);
     const bytes typographic = (bytes)(given == 0xE2) & (bytes)(next == 0x80);
@@ -99,7 +99,7 @@ std::size_t fold_front(folder& state, const u8* text, std::size_t bytes_given, u
         *to++ = ' ';
     u64 after_separator = state.gap || !state.started; // a separator that comes now is dropped
 
-    // In half of all vectors a space follows punctuation and is dropped, so a branch on that is unpredictable.
+    // In half of all vectors, a space follows punctuation and is dropped, so a branch would be unpredictable.
 #if defined(MINHASH_HAS_LOOKUP)
     constexpr bool drops_often = punctuation;
 #else

@@ -16,14 +16,14 @@ namespace {
 
 constexpr std::size_t thrown_at_most = 256;
 
-// Codes waiting to be scattered to slots. How many there are is in a separate variable, which can stay in a register.
-// If the number were a member, each store would wait for it to come back from memory.
+// Codes that wait to be scattered to slots. Their number is a separate variable, which can stay in a register. If it
+// were a member, each store would have to wait until the number had been read back from memory.
 struct throws {
     alignas(64) u32 slot[thrown_at_most + 16];
     alignas(64) u32 code[thrown_at_most + 16];
 };
 
-// Lowers a slot to a code if that is smaller. There is no branch, because it would be unpredictable.
+// Lowers a slot to a code if the code is smaller. Does not branch, because the branch would be unpredictable.
 MINHASH_INLINE void lower(u32& slot, u32 code) { slot = in_register(smaller(slot, code)); }
 
 // Lowers the slots of four codes at once. Scattering is limited by loads and stores, so one load brings four codes, or
@@ -48,8 +48,8 @@ MINHASH_INLINE void lower_four(u32* slots, const u32* slot, const u32* code)
 #endif
 }
 
-// Lowers the slots of all thrown codes, in whole groups, because the number of codes is unpredictable. The last group
-// is filled up with codes that lower nothing, for the slot after the last one.
+// Lowers the slots of all thrown codes. Does so in groups of a fixed size, because the number of codes is
+// unpredictable. The last group is filled up with codes that lower nothing, at the slot after the last one.
 MINHASH_INLINE void scatter(throws& thrown, std::size_t count, u32* slots, u32 num_hashes)
 {
     constexpr std::size_t group = 8;
@@ -75,7 +75,7 @@ MINHASH_INLINE vec code_of(vec lo, vec hi, u32 round)
     return ((hi * multiplier.value[round] + lo) >> 3) | (later_round_code | (round - 1) << 29);
 }
 
-// Throws the elements in rounds `first` to `last`, whatever the slots that they hit hold.
+// Throws the elements in rounds `first` to `last`, whatever values the slots have.
 template <u32 first, u32 last>
 MINHASH_INLINE void throw_all(u32* slots, u32 num_hashes, const u32* lo, const u32* hi, std::size_t count)
 {
@@ -106,7 +106,7 @@ struct slot_set {
     u32 count;
 };
 
-// Finds the slots that hold `least` or more: those that have no value of an earlier round.
+// Finds the slots with a code of at least `least`, which have no value of an earlier round.
 MINHASH_INLINE void find_slots(const u32* slots, u32 num_hashes, u32 least, slot_set& found)
 {
     found.count = 0;
@@ -282,7 +282,7 @@ MINHASH_INLINE u32 least_at(u32 slot, u32 num_hashes, const u32* lo, const u32* 
 
 constexpr u32 few_slots = 4;
 
-// Throws in rounds `first` to `last`, only at slots that hold no value of an earlier round. Returns whether there were
+// Throws in rounds `first` to `last`, only at slots without a value of an earlier round. Returns whether there were
 // such slots.
 template <u32 first, u32 last>
 bool throw_later(u32* slots, u32 num_hashes, const u32* lo, const u32* hi, std::size_t count)

@@ -1,5 +1,5 @@
-// Hashes of windows of one width starting at each byte (the shingles of ASCII texts), of runs of words, of integers
-// that are members of sets, and of numbered occurrences.
+// Hashes of windows that start at each byte and have one width (the shingles of ASCII texts), of runs of words, of
+// integers in sets, and of numbered occurrences.
 #pragma once
 
 #include "core/hash.h"

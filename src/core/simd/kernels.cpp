@@ -1,5 +1,5 @@
-// All kernels for one instruction set. The build compiles this file once for each, with MINHASH_KERNELS naming the
-// table and the flags choosing the instructions.
+// All kernels for one instruction set. The build compiles this file once for each instruction set: compiler flags
+// choose the instructions, and MINHASH_KERNELS names the table.
 #include "core/kernels.h"
 #include "core/simd/cut.h"
 #include "core/simd/elements.h"

@@ -85,8 +85,8 @@ struct some_ranges {
     std::size_t count;
 };
 
-// Finds the ranges whose length is from `least` to `most`. There is no branch, because it is unpredictable whether a
-// vector holds any.
+// Finds the ranges whose length is from `least` to `most`. Does not branch, because it is unpredictable whether a
+// vector has such ranges.
 MINHASH_INLINE void
 find_ranges(const u32* begin, const u32* length, std::size_t count, u32 least, u32 most, some_ranges& found)
 {

@@ -31,7 +31,7 @@ MINHASH_INLINE void minima_of_blocks(const u32* lo, const u32* hi, std::size_t c
         store(out + index * lanes, least[index]);
 }
 
-// The minimum for one multiplier. Takes a vector of elements at a time; there must be at least one whole vector.
+// The minimum for one multiplier. Reads a vector of elements at a time; there must be at least one whole vector.
 MINHASH_INLINE u32 minimum(const u32* lo, const u32* hi, std::size_t count, u32 multiplier)
 {
     vec least = splat(~0u);
@@ -54,7 +54,7 @@ void minima(const u32* lo, const u32* hi, std::size_t count, const u32* multipli
     }
     for (; row + most * lanes <= rows; row += most * lanes)
         minima_of_blocks<most>(lo, hi, count, multipliers + row, out + row);
-    // The number of rows varies, but one or two vectors are mostly enough, so the processor predicts these branches
+    // The number of rows varies, but one or two vectors are enough for most, so the processor predicts these branches
     // well.
     for (; row + lanes < rows; row += 2 * lanes)
         minima_of_blocks<2>(lo, hi, count, multipliers + row, out + row);
@@ -100,7 +100,7 @@ void compress_slots(const u32* slots, u32 num_hashes, u8* packed) noexcept
         packed[slot] = static_cast<u8>(slots[slot] * compress_factor >> 24);
 }
 
-// Counts the bytes that lie in slots that differ: a slot of two bytes counts twice.
+// Counts the bytes of the slots that differ, so a slot of two bytes counts twice.
 template <typename Slots>
 u32 count_different_bytes(const u8* a, const u8* b, std::size_t size) noexcept
 {

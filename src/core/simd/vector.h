@@ -1,7 +1,7 @@
 // Vectors of 32-bit lanes and of bytes, as wide as the registers of the instruction set that is compiled for. Most
-// kernels use only the compiler's vector types. What those cannot express is here, in functions that do the same on
-// every instruction set. Everything has internal linkage or is always inlined: an inline function compiled for one
-// instruction set must not be linked into the code of another.
+// kernels use only the compiler's vector types. Operations that these cannot express are here, as functions that do the
+// same on every instruction set. Everything has internal linkage or is always inlined: an inline function compiled for
+// one instruction set must not be linked into the code of another.
 #pragma once
 
 #include "core/kernels.h"
@@ -67,8 +67,8 @@ struct byte_table {
     }
 };
 
-// Forces a value into a register. Without this, gcc vectorises a loop of scattered loads lane by lane, which is slower
-// by half. It would also compile a minimum to a branch, which would be unpredictable.
+// Forces a value into a register. Otherwise, gcc vectorises a loop of scattered loads lane by lane, which takes half as
+// long again, and compiles a minimum to a branch, which is unpredictable.
 template <typename Value>
 MINHASH_INLINE Value in_register(Value value)
 {
@@ -89,7 +89,7 @@ MINHASH_INLINE Value larger(Value a, Value b)
 }
 
 // How many vectors to hash side by side. A hash is a chain of multiplications, each of which waits for the previous
-// one. If chains ran one after the other, too few multiplications would be in flight.
+// one. One chain at a time would not keep the multipliers busy.
 #if defined(MINHASH_AVX512)
 constexpr std::size_t chains = 2;
 #elif defined(__SSE4_1__) || defined(MINHASH_NEON)
@@ -98,7 +98,7 @@ constexpr std::size_t chains = 4;
 constexpr std::size_t chains = 1; // 32-bit multiplications are emulated
 #endif
 
-// As many vectors as there are chains. Each operation is applied to one after the other.
+// As many vectors as there are chains. Operations are applied to each vector in turn.
 struct vecs {
     vec of[chains];
 };
@@ -235,8 +235,8 @@ constexpr byte_table<256 * 8> positions([](std::size_t index) {
     return bits == 0 ? 0 : __builtin_ctzll(bits);
 });
 
-// Writes those lanes whose bits are set, without gaps, and returns where the next lanes go. A whole vector is written;
-// what follows the lanes is arbitrary.
+// Writes those lanes whose bits are set, without gaps, and returns where the next lanes go. Writes a whole vector,
+// which ends with arbitrary values.
 MINHASH_INLINE u32* append(u32* to, vec value, u32 bits)
 {
 #if defined(MINHASH_AVX512)
@@ -364,7 +364,7 @@ MINHASH_INLINE bytes between(bytes value, u8 first, u8 last)
 MINHASH_INLINE u32 sum_of(bytes value)
 {
     constexpr u64 even = 0x00FF00FF00FF00FF;
-    u64 sums = 0; // in 16 bits each: for each of the vector's words, at most 2 * 255
+    u64 sums = 0; // four sums of 16 bits; each word of the vector adds at most 2 * 255 to a sum
     for (std::size_t word = 0; word < vector_bytes / 8; word++) {
         const u64 given = load_as<u64>(reinterpret_cast<const u8*>(&value) + word * 8);
         sums += (given & even) + (given >> 8 & even);
@@ -425,8 +425,8 @@ MINHASH_INLINE bytes look_up(const lookup_table& table, bytes index)
 }
 #endif
 
-// Writes those bytes whose bits are set, without gaps, and returns where the next bytes go. A whole vector is written;
-// what follows the bytes is arbitrary.
+// Writes those bytes whose bits are set, without gaps, and returns where the next bytes go. Writes a whole vector,
+// which ends with arbitrary values.
 MINHASH_INLINE u8* append_bytes(u8* to, bytes value, u64 bits)
 {
 #if defined(MINHASH_AVX512)

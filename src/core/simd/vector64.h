@@ -1,5 +1,5 @@
-// Vectors of 64-bit lanes, for bytes that are gathered eight at a time and for XXH3's products. Used only where they
-// are wide enough to beat scalar 64-bit multiplication.
+// Vectors of 64-bit lanes, for bytes that are gathered eight at a time and for the products of XXH3. They are used only
+// where they are wide enough to be faster than scalar 64-bit multiplications.
 #pragma once
 
 #include "core/simd/vector.h"
@@ -66,7 +66,7 @@ MINHASH_INLINE vec64 front_bytes(vec64 eight, vec64 count)
 #endif
 }
 
-// The bytes of each lane in reverse.
+// The bytes of each lane in reverse order.
 MINHASH_INLINE vec64 swap_bytes(vec64 value)
 {
     const __m128i order = _mm_setr_epi8(7, 6, 5, 4, 3, 2, 1, 0, 15, 14, 13, 12, 11, 10, 9, 8);

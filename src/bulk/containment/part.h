@@ -18,7 +18,7 @@ struct shared_containment {
     bool crossing;
     shared_number counts;     // the counters of shingle_counts
     shared_number sizes;      // the number of distinct shingles of each row
-    shared_number digests;    // for each row, a hash of its set: equal sets have equal digests
+    shared_number digests;    // for each row, a digest of its set: equal sets have equal digests
     shared_number witnesses;  // for each member, the note of its store of witness tags
     shared_number witness_at; // where each row's tags are: the member, and the offset in the member's store
     std::uint64_t most_mark;  // the largest mark of all witnesses; atomic

@@ -11,24 +11,24 @@ namespace minhash {
 
 namespace {
 
-// How many words a table's entry has: two for a shingle, and one for how often it occurred. If the last is 0, the entry
-// is free.
+// How many words an entry of a table has: two for the shingle, and one for the number of its occurrences. If that
+// number is 0, the entry is free.
 constexpr std::size_t entry_words = 3;
 
-// Most texts have few distinct shingles for their size, so it pays to start with a table that fits the cache, even if
-// the pass may have to start again. The largest single table has 12 MiB.
+// Most texts have few distinct shingles for their size, so it pays to start with a table that fits into the cache,
+// although the pass may have to be repeated. The largest single table has 12 MiB.
 constexpr std::size_t first_table = std::size_t{1} << 14;
 constexpr std::size_t single_table = std::size_t{1} << 20;
 constexpr std::size_t growth = 8;
 
 // Each part has a table of 768 KiB, and room for enough waiting shingles to make it worthwhile to bring the table into
-// the cache. All parts together have 64 MiB.
+// the cache. All parts together take 64 MiB.
 constexpr std::size_t part_table = std::size_t{1} << 16;
 constexpr std::size_t part_waiting = std::size_t{1} << 15;
 constexpr std::size_t waiting_words = 2 * bag_parts * part_waiting;
 constexpr std::size_t room_of_parts = bag_parts * part_table * entry_words + waiting_words;
 
-// How many entries a table may use.
+// How many of a table's entries may be used.
 constexpr std::size_t limit_of(std::size_t entries) noexcept { return entries / 4 * 3; }
 
 std::uint64_t load64(const std::uint32_t* words) noexcept
@@ -55,8 +55,8 @@ void start_pass(bag_counter& state) noexcept
     state.counted = 0;
 }
 
-// Brings an array into the cache by reading all of it in order, which is several times as fast as random lookups would
-// be. (Prefetch instructions are dropped if there are many.)
+// Brings an array into the cache by reading a word of each cache line in order, which is several times as fast as
+// random lookups would be. (Prefetch instructions would not do: if there are many, the processor drops some.)
 [[gnu::always_inline]] inline void fetch(const std::uint32_t* words, std::size_t count) noexcept
 {
     for (std::size_t at = 0; at < count; at += 64 / sizeof(*words))
@@ -74,7 +74,7 @@ std::size_t bag_room(std::size_t text_bytes) noexcept
 
 void start(bag_counter& state, std::span<std::uint32_t> room) noexcept
 {
-    assert(room.size() >= 4 * entry_words); // room for some entries at least
+    assert(room.size() >= 4 * entry_words); // room for at least a few entries
     state.room = room;
     state.tables = room.data();
     state.entries = std::min(first_table, std::bit_floor(room.size() / entry_words));
@@ -89,26 +89,26 @@ void start(bag_counter& state, std::span<std::uint32_t> room) noexcept
 bool start_next_pass(bag_counter& state) noexcept
 {
     const std::size_t limit = limit_of(state.entries) * state.parts;
-    const bool can_grow =
-        state.parts == 1 && state.entries < single_table && state.entries * growth * entry_words <= state.room.size();
+    const std::size_t largest = std::min(single_table, std::bit_floor(state.room.size() / entry_words));
+    const bool can_grow = state.parts == 1 && state.entries < largest;
     const bool parts_fit = state.parts == 1 && state.room.size() >= room_of_parts;
-    // Most shingles of natural language would be repetitions by now. If most are still new, the text would overflow
-    // even the largest single table.
+    // In natural language, most shingles would be repetitions by now. If most are still new, the text is likely to
+    // overflow even the largest single table.
     const bool mostly_new = state.entries > first_table && state.shingles < 2 * limit;
     if (!state.overflowed) {
-        // The smallest distance from `first` that belongs to a part beyond the last one.
+        // The smallest distance from `first` at which a place belongs to no part.
         const unsigned __int128 beyond = static_cast<unsigned __int128>(state.parts) << 64;
         const auto width = (beyond + state.factor - 1) / state.factor;
         if (width > ~state.first)
             return false;
         state.first += static_cast<std::uint64_t>(width);
-        // Make the next range so wide that it fills nine tenths of the tables.
+        // Make the next range so wide that its shingles should fill the tables to nine tenths of their limits.
         std::size_t used = 0;
         for (std::size_t part = 0; part < state.parts; part++)
             used += state.used[part];
         state.factor = std::max(state.parts, state.factor * used / (limit - limit / 10) + 1);
     } else if (can_grow && !(parts_fit && mostly_new)) {
-        state.entries *= growth;
+        state.entries = std::min(state.entries * growth, largest);
     } else if (parts_fit) {
         state.waiting = state.room.data();
         state.most_waiting = part_waiting;
@@ -181,7 +181,7 @@ bool number_occurrences(bag_counter& state, bool complete, shingle_batch& batch)
     const probe_secret secret = probing;
     const auto place_at = [&](std::size_t index) { return place_of(load64(shingles + 2 * index), secret) & mask; };
     std::size_t used = state.used[state.part];
-    if (used == 0) // first use in this pass; clearing all parts at once would pause for too long
+    if (used == 0) // first use in this pass; a single call that cleared the tables of all parts would take too long
         std::fill_n(table, state.entries * entry_words, 0);
     else if (state.parts > 1 && state.counted == 0)
         fetch(table, state.entries * entry_words);

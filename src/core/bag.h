@@ -1,12 +1,12 @@
-// Bags: counts how often each shingle has occurred, and makes its i-th occurrence a separate element. The order of
-// occurrences does not matter. So a text with many different shingles is counted in parts, as in radix joins (Boncz,
+// Bags: counts how often each shingle occurs, and turns its i-th occurrence into a separate element. The order of
+// occurrences does not matter, so a text with many distinct shingles can be counted in parts, as in radix joins (Boncz,
 // Manegold, Kersten, VLDB 1999): the shingles of a part wait until there are many of them, and are then counted in that
 // part's table while the table is in the cache.
 //
 // The caller provides the memory, which is bounded. A pass over the text counts the shingles whose places (probe.h) lie
-// in one range. When a table overflows, the pass is started again with a larger table, with parts, or with half of the
-// range. An occurrence may then be passed on twice, which does no harm: absorbing an element twice changes no signature
-// (sketch.h).
+// in one range of values. When a table overflows, the pass is repeated with a larger table, with parts, or with half of
+// the range. Some occurrences may then be passed on a second time, which does no harm, because absorbing an element
+// twice does not change a signature (sketch.h).
 #pragma once
 
 #include "core/shingle.h"
@@ -23,13 +23,13 @@ struct bag_counter {
     std::span<std::uint32_t> room;
     std::uint32_t* tables;    // the tables of all parts, one after the other
     std::size_t entries;      // how many entries each table has, a power of two
-    std::uint32_t* waiting;   // shingles of each part, as two words each
-    std::size_t most_waiting; // how many may wait in a part
+    std::uint32_t* waiting;   // the waiting shingles of each part, two words per shingle
+    std::size_t most_waiting; // how many shingles may wait in each part
     std::size_t parts;        // 1 or bag_parts
 
     std::uint64_t first;  // the lowest place that is counted in this pass
     std::uint64_t factor; // (place - first) * factor >> 64 is the part
-    std::size_t shingles; // how many shingles came in this pass
+    std::size_t shingles; // how many shingles this pass has received
     bool overflowed;      // this pass must be repeated
 
     std::size_t part;    // the part to be counted next
@@ -39,8 +39,8 @@ struct bag_counter {
     std::uint32_t few_waiting[2 * max_batch]; // used as `waiting` if there is only one part
 };
 
-// How many words of memory a text of `text_bytes` bytes needs: a short text needs only a small table. No text has more
-// shingles than bytes, so only a text of more than three million bytes can need passes for several ranges.
+// How many words of memory a text of `text_bytes` bytes needs: a short text needs only a small table. A text has no
+// more shingles than bytes, so only a text of more than three million bytes can need passes for several ranges.
 std::size_t bag_room(std::size_t text_bytes) noexcept;
 
 // Prepares the first pass over a text.
@@ -53,12 +53,12 @@ bool start_next_pass(bag_counter& state) noexcept;
 // number_occurrences() must have returned false.
 void set_aside(bag_counter& state, const shingle_batch& batch) noexcept;
 
-// Makes a batch of numbered occurrences of shingles that were set aside: of parts where many shingles wait or, once the
-// text is `complete`, of all parts. Returns false if there are no more, or if a table overflowed.
+// Makes a batch of numbered occurrences from shingles that were set aside: from parts in which many wait or, once the
+// text is `complete`, from all parts. Returns false if no such shingles are left, or if a table has overflowed.
 bool number_occurrences(bag_counter& state, bool complete, shingle_batch& batch) noexcept;
 
-// Counts a batch of shingles. Calls take(const shingle_batch&) with batches of numbered occurrences, which overwrite
-// `batch`. They may belong to shingles of earlier batches.
+// Counts a batch of shingles. Calls take(const shingle_batch&) for batches of numbered occurrences. These overwrite
+// `batch`, and may be occurrences of its shingles or of earlier ones.
 template <typename Take>
 void each_occurrence(bag_counter& state, bool complete, shingle_batch& batch, Take&& take)
 {

@@ -87,6 +87,18 @@ TEST(bag, a_small_table_takes_more_passes_to_the_same_elements)
     }
 }
 
+// A text that needs a larger table repeats a pass with that table, and never for a part of the range.
+TEST(bag, a_text_uses_all_of_its_memory)
+{
+    support::random_source random = {44};
+    for (const std::size_t distinct : {12'000u, 12'289u, 20'000u, 32'768u, 98'000u, 98'305u, 150'000u, 262'144u}) {
+        int passes = 0;
+        const hash_list found = number(support::random_hashes(random, distinct), minhash::bag_room(distinct), &passes);
+        EXPECT_GE(found.size(), distinct);
+        EXPECT_EQ(passes, distinct <= 12'288 ? 1 : distinct <= 98'304 ? 2 : 3) << distinct;
+    }
+}
+
 // A secret decides where passes begin and end, so hashes that share their upper bits do not crowd into one pass.
 TEST(bag, crowded_hashes_take_as_many_passes_as_others)
 {

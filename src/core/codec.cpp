@@ -39,7 +39,7 @@ struct reader {
         return false;
     }
 
-    // Reads `word` if the input continues with it.
+    // Reads `word` if the input continues with it, and returns whether it does.
     bool take(std::string_view word) noexcept
     {
         if (!std::string_view(at, end).starts_with(word))
@@ -65,8 +65,8 @@ struct reader {
         return 0;
     }
 
-    // Reads a number in the form that write_text() writes: no leading zeros, and no sign but a minus. A failure is
-    // reported at the start of the number.
+    // Reads a number in the form that write_text() writes: without leading zeros, and with no sign other than a minus.
+    // A failure is reported at the start of the number.
     template <typename Value>
     Value number(Value least, Value most, status why, bool (*is_valid)(int) = nullptr) noexcept
     {
@@ -203,7 +203,7 @@ parse_result parse_text(std::string_view text, signature& out, std::uint32_t* ro
     scheme.seed = in.number<std::int64_t>(INT64_MIN, INT64_MAX, status::bad_seed);
     in.expect(":", status::bad_seed);
 
-    // How many digits a number has: eight for a 32-bit slot, two for a byte of packed slots.
+    // The digits are read as numbers of eight digits (a 32-bit slot) or of two digits (a byte of packed slots).
     std::uint8_t* const slots = reinterpret_cast<std::uint8_t*>(room);
     const std::size_t digits = scheme.bits == bits_per_slot ? digits_per_slot : 2;
     const std::size_t bytes = slot_bytes(scheme.bits, scheme.num_hashes);

@@ -1,5 +1,6 @@
-// Exact sets and bags of shingles, compared as strings: for shingles(), shingle_jaccard() and shingle_containment().
-// The shingles are those of shingle.h, but here the whole text is folded before it is cut.
+// Exact sets and bags of shingles, compared as strings: for the SQL functions shingles(), shingle_jaccard(),
+// shingle_containment(), shingle_difference() and shingle_headline(). The shingles are those of shingle.h, but here the
+// whole text is folded before it is cut.
 #pragma once
 
 #include "core/kernels.h"
@@ -22,8 +23,8 @@ struct shingle_range {
 struct shingle_walk {
     const std::uint8_t* buffer;
     shingling how;
-    std::uint32_t from; // where the last shingle started
-    std::uint32_t to;   // where it ended
+    std::uint32_t from; // where the last shingle started; before the first, where the text starts
+    std::uint32_t to;   // where it ended; before the first, equal to `from`
     std::uint32_t end;  // where the text ends
     bool started;       // whether there was a shingle
 };
@@ -48,14 +49,14 @@ struct shingle_group {
 // An empty text has none. Shingles can be as long as the text; a group has fewer shingles if they are long.
 bool next(shingle_walk& walk, shingle_group& out) noexcept;
 
-// A distinct shingle, where it was first met, and how often it occurs in each of two texts.
+// A distinct shingle, where it was first found, and how often it occurs in each of two texts.
 struct counted_shingle {
     std::uint64_t hash;
     shingle_range first;
     std::uint32_t occurrences[2];
 };
 
-// Distinct shingles in the order in which they were met, and a hash table of their numbers. The caller provides the
+// Distinct shingles in the order in which they were found, and a hash table of their numbers. The caller provides the
 // memory.
 struct shingle_counts {
     const std::uint8_t* buffer;
@@ -80,9 +81,9 @@ void count(shingle_counts& counts, const shingle_group& group, int text) noexcep
 // The entry of a shingle, which must have been counted.
 counted_shingle& entry_of(const shingle_counts& counts, const shingle_group& group, std::size_t i) noexcept;
 
-// Whether the other text also has this shingle. Call it after both texts have been counted, once for each occurrence in
-// `text`, in text order. In bags, a shingle is shared as often as it occurs in the text that has it less often, and the
-// first occurrences are the shared ones.
+// Whether the other text shares this occurrence of a shingle. Call this after both texts have been counted, once for
+// each occurrence in `text`, in text order. In bags, a shingle is shared as often as it occurs in the text that has it
+// less often, and its first occurrences are the shared ones. Each of them lowers the other text's count.
 bool take_shared(shingle_counts& counts, const shingle_group& group, std::size_t i, int text) noexcept;
 
 } // namespace minhash

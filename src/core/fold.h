@@ -1,4 +1,5 @@
-// Brings a text to the form that is signed: case is folded, and words have at most one space between them.
+// Brings a text into the form that is signed: depending on the shingling, case is folded, and runs of separators become
+// single spaces.
 #pragma once
 
 #include "core/scheme.h"
@@ -12,7 +13,7 @@ namespace minhash {
 // The state of folding between two slices.
 struct folder {
     shingling how;
-    bool started; // something was written: from now on separators become spaces
+    bool started; // something has been written, so later separators become spaces
     bool gap;     // a separator has been read but not written yet
 };
 
@@ -21,18 +22,21 @@ constexpr folder start_folding(const shingling& how) noexcept { return {how, fal
 // Whether all bytes are ASCII. ASCII bytes mean the same in every server encoding.
 bool is_ascii(std::span<const std::uint8_t> bytes) noexcept;
 
-// The room that fold() needs. Folding can make a text longer (U+023A takes two bytes, and its folding U+2C65 takes
-// three). In addition, a separator held back from the previous slice may come first, and kernels write whole vectors.
+// The room that fold() needs, in bytes. Folding can make a text longer (U+023A takes two bytes, and its folding U+2C65
+// takes three). In addition, a separator held back from the previous slice comes first, and kernels write whole
+// vectors.
 constexpr std::size_t folded_room(std::size_t bytes) noexcept { return bytes + bytes / 2 + 1 + 64; }
 
-// Writes the folded form of a slice to `out`, which has room for folded_room(bytes), and returns its length. Slices
-// must not cut a character in two (unicode.h: whole_characters). The outputs of all slices, put together, are the
-// output of the whole text. Separators at the ends are never written; separators between words (white space, and also
-// punctuation if words are folded) are written as one space. A text of characters without folding is copied unchanged.
+// Writes the folded form of a slice to `out`, which has room for folded_room(bytes) bytes, and returns its length. A
+// slice must not end inside a character (unicode.h: whole_characters). The outputs for the slices of a text,
+// concatenated, are the output for the whole text. Separators are white space and, if words are folded, also
+// punctuation. At the beginning and at the end of the text they are dropped; elsewhere, each run of them is written as
+// one space. If nothing is folded and the unit is not the word, the text is copied unchanged.
 std::size_t fold(folder& state, const std::uint8_t* text, std::size_t bytes, std::uint8_t* out) noexcept;
 
-// Folds the first character of a slice and appends the result: nothing for a separator, otherwise up to five bytes.
-// Returns how many bytes of the slice the character takes. Only for shinglings that fold, or that consist of words.
+// Folds the first character of a slice and appends the result to `out`: nothing for a separator, otherwise up to five
+// bytes. Returns how many bytes the character takes in the slice. Call it only for shinglings that fold or are of
+// words.
 std::size_t fold_character(folder& state, const std::uint8_t* text, std::size_t bytes, std::uint8_t*& out) noexcept;
 
 } // namespace minhash

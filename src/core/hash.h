@@ -1,5 +1,5 @@
-// The hash functions and constants of the scheme. All arithmetic is unsigned and wraps; nothing here may ever change
-// within a scheme version, because stored signatures depend on each bit.
+// The hash functions and constants of the scheme. All arithmetic is unsigned and wraps. Nothing here may ever change
+// within a scheme version, because stored signatures depend on every bit.
 #pragma once
 
 #include <bit>
@@ -17,12 +17,12 @@ static_assert(std::endian::native == std::endian::little, "stored slots and hash
 
 constexpr int later_rounds = 3; // rounds 1 to 3 of FSS-4, after round 0
 
-// Multiplying a slot by this makes the upper bits depend on all of its bits (compress.h).
+// In the product of a slot and this factor, the upper bits depend on all bits of the slot (compress.h).
 constexpr std::uint32_t compress_factor = 0x9E3779B1;
 
 // Multipliers of the hash families: `row` for the slots of the classic method and of the guarantee round of FSS-4,
 // `bin` and `value` for the later rounds of FSS-4. They come from splitmix64 (Steele, Lea, Flood 2014) with fixed
-// seeds. The user's seed does not change them: only the hash of a shingle depends on it.
+// seeds. The user's seed does not change them; it affects only the hashes of shingles.
 struct multipliers {
     std::uint32_t row[4096];
     std::uint32_t bin[1 + later_rounds]; // [0] is 0: round 0 uses the hash's halves as they are
@@ -67,7 +67,8 @@ inline constexpr multipliers multiplier = make_multipliers();
     return fmix64(static_cast<std::uint64_t>(seed)) ^ 0x85A308D3243F6A88;
 }
 
-// One round of a Feistel network on the halves (a, b); Word is an integer or a vector of them.
+// One round of a Feistel network: changes one half (`into`) by a function of the other half (`from`). Word is an
+// integer or a vector of integers.
 template <typename Word>
 [[gnu::always_inline]] inline constexpr void feistel(Word& into, const Word& from, std::uint32_t constant) noexcept
 {
@@ -75,8 +76,8 @@ template <typename Word>
     into ^= product ^ product >> 15;
 }
 
-// A bijection on 64 bits with 32-bit multiplications only, so that it vectorises. Five rounds are the fewest with full
-// avalanche (measured: four leave a bias of 0.5).
+// A bijection of 64-bit values that uses only 32-bit multiplications, so that it can be vectorised. Five rounds are the
+// fewest with full avalanche (measured: four leave a bias of 0.5).
 template <typename Word>
 [[gnu::always_inline]] inline constexpr void mix(Word& a, Word& b) noexcept
 {
@@ -122,8 +123,8 @@ template <typename Word>
     return join(a, b);
 }
 
-// The hash of a character shingle or of a word. Up to eight bytes are padded with zeros (text holds no NUL), and their
-// hash is a bijection. More bytes are hashed by XXH3.
+// The hash of a character shingle or of a word. Up to eight bytes are padded with zeros, which is unambiguous because
+// text holds no NUL, and are hashed by a bijection. More than eight bytes are hashed by XXH3.
 [[gnu::always_inline]] inline std::uint64_t
 hash_bytes(const std::uint8_t* bytes, std::size_t count, std::int64_t seed) noexcept
 {
@@ -134,10 +135,10 @@ hash_bytes(const std::uint8_t* bytes, std::size_t count, std::int64_t seed) noex
     return mix(window ^ window_mask(seed));
 }
 
-// Hashes of the members of sets that users pass as lists, not as texts. Texts and lexemes are hashed by hash_bytes() of
-// their UTF-8. Other bytes, including UUIDs, are hashed by XXH3 at any length, because they may end in zeros. The hash
-// of an integer is a bijection of its 64-bit value, so that equal integers of different types are one member.
-// integer_mask() has a constant of its own; otherwise the integer 97 would have the hash of the text "a".
+// Hashes of members of a set that the user gives as members, and not as a text. Texts and lexemes are hashed as UTF-8
+// by hash_bytes(). Other bytes, including UUIDs, may end in zeros, so they are hashed by XXH3 at any length. Integers
+// are widened to 64 bits, so that equal integers of different types are one member, and are hashed by a bijection.
+// integer_mask() has a constant of its own; otherwise the integer 97 would have the same hash as the text "a".
 [[gnu::always_inline]] inline std::uint64_t
 hash_any_bytes(const std::uint8_t* bytes, std::size_t count, std::int64_t seed) noexcept
 {
@@ -154,8 +155,8 @@ hash_any_bytes(const std::uint8_t* bytes, std::size_t count, std::int64_t seed) 
     return mix(static_cast<std::uint64_t>(value) ^ integer_mask(seed));
 }
 
-// XXH3 of 9 to 16 bytes, written out, because most long windows have this length. It has no branches on the length, and
-// what depends only on the seed is computed once.
+// XXH3 for 9 to 16 bytes, written out here because most windows of more than eight bytes have this length. It has no
+// branches on the length, and what depends only on the seed is computed once.
 struct medium_hash {
     static constexpr std::uint64_t factor = 0x165667919E3779F9;
 
@@ -186,8 +187,8 @@ struct medium_hash {
     }
 };
 
-// A word shingle is hashed as the chain of its words' hashes: two rounds after each word, then the full mix. With the
-// other words fixed, the hash is a bijection of any single word's hash.
+// The hash of a word shingle chains the hashes of its words: two rounds after each word, and the full mix at the end.
+// With the other words fixed, the hash is a bijection of any single word's hash.
 template <typename Word>
 [[gnu::always_inline]] inline constexpr void
 chain_word(Word& a, Word& b, const Word& word_lo, const Word& word_hi) noexcept
@@ -198,7 +199,8 @@ chain_word(Word& a, Word& b, const Word& word_lo, const Word& word_hi) noexcept
     feistel(a, b, 0x85EBCA77);
 }
 
-// The element that stands for an occurrence of a shingle in a bag, counted from 0. The first is the shingle's own hash.
+// The element that stands for the i-th occurrence (from 0) of a shingle in a bag. The first occurrence is represented
+// by the shingle itself.
 inline constexpr std::uint64_t occurrence_factor = 0x9E3779B97F4A7C15;
 
 [[gnu::always_inline]] inline constexpr std::uint64_t hash_occurrence(std::uint64_t shingle,
@@ -207,7 +209,7 @@ inline constexpr std::uint64_t occurrence_factor = 0x9E3779B97F4A7C15;
     return occurrence == 0 ? shingle : mix(shingle ^ occurrence * occurrence_factor);
 }
 
-// The key of a band: XXH3 over its slots as they are stored, seeded by the band's number, so that equal slots in
+// The key of a band: XXH3 of its slots as they are stored. The seed is the band's number, so that equal slots in
 // different bands have different keys.
 inline std::uint64_t hash_band(const std::uint8_t* slots, std::size_t bytes, std::uint32_t band) noexcept
 {

@@ -10,8 +10,8 @@ namespace {
 
 constexpr double normal_quantile = 1.959963984540054; // the 0.975 quantile
 
-// The 0.975 quantile of Student's t distribution, by the Cornish-Fisher expansion. Below three degrees of freedom the
-// expansion is too small, so the quantile comes from tables.
+// The 0.975 quantile of Student's t distribution, by the Cornish-Fisher expansion. Below three degrees of freedom, the
+// expansion underestimates the quantile, so values from tables are used.
 double student_quantile(double freedom) noexcept
 {
     if (freedom < 2)

@@ -4,7 +4,7 @@
 
 namespace minhash {
 
-// Each table is in its own object, compiled from simd/kernels.cpp.
+// Each table is in its own object file, compiled from simd/kernels.cpp.
 extern const kernel_table baseline_kernels;
 #if defined(__x86_64__)
 extern const kernel_table sse42_kernels;

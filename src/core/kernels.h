@@ -1,6 +1,6 @@
 // The hot loops. Their source (simd/) is compiled once for each instruction set, with different compiler flags. Each
-// object has a table of functions, and all tables give equal results on every input. The fastest table that the CPU can
-// run is chosen once, at load; tests and benchmarks choose others.
+// object file defines one table of functions, and all tables give equal results on every input. At load, the best table
+// that the CPU can run is chosen; users, tests and benchmarks can choose others.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ using u64 = std::uint64_t;
 struct folder;
 
 // Kernels read and write whole vectors. So their input must be readable, and their output writable, for `padding`
-// elements beyond its length. No padding is needed where a comment below says so, and for data that may lie in a page
+// elements beyond its length. No padding is needed where a comment below says so, nor for data that may lie in a page
 // of a PostgreSQL table: the text of fold() and is_ascii(), and the slots of count_equal(), compress_slots(),
 // count_different(), count_agreements() and merge().
 constexpr std::size_t padding = 64;
@@ -33,19 +33,19 @@ struct kernel_table {
     // Whether all bytes are below 128.
     bool (*is_ascii)(const u8* text, std::size_t bytes) noexcept;
 
-    // Writes where each character of a text starts, and finally `bytes`. Returns the number of characters, or 0 if the
-    // text is empty or not valid UTF-8.
+    // Writes the positions at which the characters of a text start, followed by `bytes`. Returns the number of
+    // characters, or 0 if the text is empty or not valid UTF-8.
     std::size_t (*find_characters)(const u8* text, std::size_t bytes, u32* begin) noexcept;
 
-    // Writes where a text has spaces (' '), in order. Returns their number, at most `bytes`.
+    // Writes the positions of the spaces (' ') in a text, in order. Returns their number, at most `bytes`.
     std::size_t (*find_spaces)(const u8* text, std::size_t bytes, u32* at) noexcept;
 
-    // Hashes (hash.h: hash_bytes) the windows of `width` bytes, 1 to 255, that start at each byte. The text has windows
-    // + width - 1 bytes. `lo` and `hi` receive the halves of the hashes.
+    // Hashes (hash.h: hash_bytes) the windows of `width` bytes, 1 to 255, that start at each of the first `windows`
+    // bytes. The text has windows + width - 1 bytes. `lo` and `hi` receive the halves of the hashes.
     void (*hash_windows)(
         const u8* text, std::size_t windows, std::size_t width, std::int64_t seed, u32* lo, u32* hi) noexcept;
 
-    // Hashes the ranges [begin[i], end[i]) of a text. No range may be empty.
+    // Hashes (hash.h: hash_bytes) the ranges [begin[i], end[i]) of a text. No range may be empty.
     void (*hash_ranges)(const u8* text,
                         const u32* begin,
                         const u32* end,
@@ -54,8 +54,8 @@ struct kernel_table {
                         u32* lo,
                         u32* hi) noexcept;
 
-    // Hashes (hash.h: chain_word) each run of `size` consecutive word hashes; `size` is at least 1. The arrays have
-    // shingles + size - 1 word hashes.
+    // Hashes (hash.h: chain_word) each run of `size` consecutive words, given the hashes of the words; `size` is at
+    // least 1. There are shingles + size - 1 words.
     void (*chain_words)(
         const u32* word_lo, const u32* word_hi, std::size_t shingles, std::size_t size, u32* lo, u32* hi) noexcept;
 
@@ -75,8 +75,8 @@ struct kernel_table {
     // Packs bytes, each 0 or 255, into bits, 64 to a word. Returns how many bits are set. The bytes have no padding.
     std::size_t (*pack_marks)(const u8* marks, std::size_t words, u64* bits) noexcept;
 
-    // Absorb elements into the slots of a signature (sketch.h), which are padded. `fresh` says that all slots are
-    // empty. absorb_fss() returns whether all slots hold a value of round 0.
+    // These absorb elements into the slots of a signature (sketch.h), which are padded. `fresh` is whether all slots
+    // are empty. absorb_fss() returns whether all slots hold a value of round 0.
     bool (*absorb_fss)(
         u32* slots, u32 num_hashes, bool fresh, const u32* lo, const u32* hi, std::size_t count) noexcept;
     void (*absorb_classic)(u32* slots, u32 num_hashes, const u32* lo, const u32* hi, std::size_t count) noexcept;
@@ -87,8 +87,8 @@ struct kernel_table {
     void (*compress_slots)(const u32* slots, u32 num_hashes, u8* packed) noexcept;
     // How many packed slots of 1, 2, 4, 8 or 16 bits differ (compress.h).
     u32 (*count_different)(const u8* a, const u8* b, u32 num_hashes, int bits) noexcept;
-    // For each of `count` signatures of 8 bits per slot, which lie `stride` bytes apart, writes how many of its slots
-    // equal the query's.
+    // For each of `count` signatures with 8 bits per slot, which lie `stride` bytes apart, writes how many of its first
+    // `num_hashes` slots equal the query's.
     void (*count_agreements)(const u8* copies,
                              std::size_t stride,
                              std::size_t count,
@@ -102,10 +102,10 @@ struct kernel_table {
 // The tables that this CPU can run, slowest first. The first one is always `baseline`.
 std::span<const kernel_table* const> runnable_kernels() noexcept;
 
-// The table with this name, or null if no table that this CPU can run has it; for "auto", the fastest table.
+// The table with this name, or null if this CPU can run no such table. The name "auto" stands for the fastest table.
 const kernel_table* find_kernels(std::string_view name) noexcept;
 
-// The table in use. Set at load, by the setting minhash_lsh.instruction_set and by tests.
+// The table in use. It is set at load, when the setting minhash_lsh.instruction_set changes, and by tests.
 extern const kernel_table* kernels;
 
 } // namespace minhash

@@ -1,4 +1,4 @@
-// The sizes from which the exact similarities of two sets or bags are computed.
+// The numbers from which the exact similarities of two sets or bags are computed.
 #pragma once
 
 #include <cassert>
@@ -6,8 +6,8 @@
 
 namespace minhash {
 
-// The sizes of two sets or bags and of their intersection. In the intersection of bags, each element has the smaller of
-// its two counts; the size of the union is first + second - shared.
+// The sizes of two sets or bags and of their intersection. In the intersection of two bags, each element has the
+// smaller of its two counts. The size of the union is first + second - shared.
 struct overlap {
     std::uint64_t first;
     std::uint64_t second;

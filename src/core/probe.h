@@ -1,6 +1,6 @@
-// The places of entries in tables with open addressing. Anybody can compute the hashes of shingles, and so could write
-// a text whose shingles' hashes all have certain bits in common. This is why the place of an entry depends on its hash
-// and on a secret. No result depends on the secret.
+// The places of entries in hash tables with open addressing. The hash function of shingles is public, so somebody could
+// craft a text whose shingles' hashes share any chosen bits, and thus collide. Therefore the place of an entry depends
+// not only on its hash but also on a secret. No result depends on the secret.
 #pragma once
 
 #include <bit>
@@ -15,12 +15,12 @@ struct probe_secret {
     std::uint64_t factor; // odd
 };
 
-// The secret of this process. The glue sets a random one at load, before there is any table; tests choose one.
+// The secret of this process. The glue code sets a random one at load, before any table exists; tests choose their own.
 inline probe_secret probing = {0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93};
 
 inline void set_probe_secret(std::uint64_t first, std::uint64_t second) noexcept { probing = {first, second | 1}; }
 
-// The two halves of a product with the secret, XORed (Yi: wyhash).
+// Multiplies (hash XOR flip) by the factor, and XORs the two halves of the 128-bit product (Yi: wyhash).
 inline std::uint64_t place_of(std::uint64_t hash, const probe_secret& secret = probing) noexcept
 {
     const std::uint64_t flipped = hash ^ secret.flip;
@@ -28,8 +28,8 @@ inline std::uint64_t place_of(std::uint64_t hash, const probe_secret& secret = p
     return flipped * secret.factor ^ high;
 }
 
-// The first entry at or after a place that ends the search: the one sought, or a free one. The table has mask + 1
-// entries, which is a power of two, and at least one entry is free.
+// Returns the first entry, from `place` onwards and around the end of the table, for which ends() is true: the entry
+// sought, or a free one. The table has mask + 1 entries, a power of two, of which at least one must be free.
 template <typename Ends>
 inline std::size_t probe(std::size_t mask, std::uint64_t place, Ends&& ends) noexcept
 {
@@ -38,7 +38,7 @@ inline std::size_t probe(std::size_t mask, std::uint64_t place, Ends&& ends) noe
     std::size_t at = first;
     while (!ends(at)) {
         at = (at + 1) & mask;
-        assert(at != first); // no entry is free
+        assert(at != first); // otherwise no entry is free
     }
     return at;
 }

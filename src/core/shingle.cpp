@@ -55,8 +55,8 @@ void cut_characters(shingler& state, std::size_t bytes, bool last, shingle_batch
         hold(state, ascii ? batch.count : state.begin[batch.count], bytes);
 }
 
-// Makes and hashes all shingles of `words` words, of which the first held_words were kept from the last step. Then
-// keeps the last words, with which the next shingle starts.
+// Hashes all shingles of the `words` words whose hashes are at hand; the first held_words of these were kept from the
+// last step. Then keeps the hashes of the last words, because the next shingle starts with them.
 void chain_words(shingler& state, std::size_t words, shingle_batch& batch) noexcept
 {
     const std::size_t size = state.folding.how.size;
@@ -69,8 +69,8 @@ void chain_words(shingler& state, std::size_t words, shingle_batch& batch) noexc
     std::memmove(state.word_hi, state.word_hi + batch.count, held);
 }
 
-// A word ends at a space. The bytes after the last space are held until their word ends. If they are more than
-// max_held_bytes, they are instead hashed at once, by XXH3's streaming form.
+// A word ends at a space. The bytes after the last space are held until their word ends. But if there are more than
+// max_held_bytes of them, they are hashed at once, by the streaming form of XXH3.
 void cut_words(shingler& state, std::size_t bytes, bool last, shingle_batch& batch) noexcept
 {
     std::size_t ends = kernels->find_spaces(state.text, bytes, state.end);
@@ -122,7 +122,7 @@ void start(shingler& state, const shingling& how, std::int64_t seed) noexcept
     state.held_bytes = 0;
     state.held_words = 0;
     state.inside_long_word = false;
-    XXH3_INITSTATE(&state.long_word); // otherwise a reset may mistake an old secret for this seed's
+    XXH3_INITSTATE(&state.long_word); // otherwise a reset might mistake old memory for this seed's secret
 }
 
 void cut(shingler& state, const std::uint8_t* text, std::size_t bytes, bool last, shingle_batch& batch) noexcept

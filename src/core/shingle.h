@@ -1,5 +1,6 @@
-// Shingles of a text: the text is folded and cut slice by slice into shingles. Their 64-bit hashes are in two arrays of
-// halves (lo, hi), which suits the vector code. Memory does not grow with the length of the text or of a word in it.
+// The shingles of a text, which is folded and cut into shingles slice by slice. The 64-bit hashes of the shingles are
+// in two arrays of 32-bit halves (lo, hi), which suits the vector code. The memory needed does not grow with the length
+// of the text or of its words.
 #pragma once
 
 #include "core/fold.h"
@@ -12,8 +13,8 @@
 
 namespace minhash {
 
-constexpr std::size_t slice_bytes = 2048;          // text cut in one step; the step's arrays stay in the L1 cache
-constexpr std::size_t max_held_bytes = 1024;       // 254 characters of four bytes fit
+constexpr std::size_t slice_bytes = 2048;          // bytes of text per step; its arrays stay in the L1 cache
+constexpr std::size_t max_held_bytes = 1024;       // enough for 254 characters of four bytes
 constexpr std::size_t max_batch = slice_bytes + 2; // one shingle per byte, one for a held separator, one at the end
 
 struct shingle_batch {
@@ -25,9 +26,9 @@ struct shingle_batch {
 struct shingler {
     folder folding;
     std::int64_t seed;
-    bool cut_any;           // a whole window was seen, so the text is not too short
+    bool cut_any;           // the text is known not to be shorter than a window
     std::size_t held_bytes; // folded bytes kept from the last step: unfinished windows or words
-    std::size_t held_words; // how many hashes of the last words are kept: fewer than a window has
+    std::size_t held_words; // how many word hashes were kept from the last step: fewer than a shingle needs
     bool inside_long_word;  // a word longer than max_held_bytes is being hashed piece by piece
     XXH3_state_t long_word;
 
@@ -38,12 +39,12 @@ struct shingler {
     alignas(64) std::uint32_t word_hi[max_shingle_size + max_batch + padding];
 };
 
-// Starts a text. The shingling must be valid.
+// Starts a text. The shingling must be valid, and its unit must not be `element`.
 void start(shingler& state, const shingling& how, std::int64_t seed) noexcept;
 
-// Cuts the next slice of the text, at most slice_bytes bytes, into the batch. A slice must not end inside a character
-// (unicode.h: whole_characters). The last slice, which may be empty, also yields what was held, or the one shingle of a
-// text shorter than a window. A text that folds to nothing has no shingle at all.
+// Puts the shingles of the next slice of the text into the batch. A slice has at most slice_bytes bytes, and must not
+// end inside a character (unicode.h: whole_characters). The last slice, which may be empty, also yields the shingles of
+// what was held. A text shorter than a window is itself the only shingle. A text that folds to nothing has no shingles.
 void cut(shingler& state, const std::uint8_t* text, std::size_t bytes, bool last, shingle_batch& batch) noexcept;
 
 } // namespace minhash

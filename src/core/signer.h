@@ -1,5 +1,5 @@
-// Signs sets, one after the other with the same memory. Members come batch by batch. The caller says where they come
-// from, and provides the memory.
+// Signs sets one after another, in the same memory. Their members come in batches. The caller provides the memory and
+// the source of the members.
 #pragma once
 
 #include "core/bag.h"
@@ -13,22 +13,23 @@
 namespace minhash {
 
 struct set_signer {
-    minhash::scheme scheme; // what to sign with, set by the owner
+    minhash::scheme scheme; // how to sign; set by the owner
     shingle_batch batch;
     sketch slots;
     bag_counter bag;
-    std::span<std::uint32_t> bag_room; // the memory for bags: each uses as much as its members need
+    std::span<std::uint32_t> bag_room; // memory for counting bags; each bag uses only as much as its members need
 };
 
-// Cuts texts into batches of shingles.
+// A signer of texts, which are cut into batches of shingles.
 struct text_signer : set_signer {
     shingler cutter;
 };
 
-// Calls take(const shingle_batch&) for all members of a set or, for a bag, for all numbered occurrences, some of which
-// may come more than once. source.state is the signer. source.rewind() goes back to the first member. next_batch()
-// makes the next batch in state.batch and returns whether it was the last. For bags, bytes() is the length of the text
-// or the number of elements, and grow(old, words) replaces the memory for bags.
+// Calls take(const shingle_batch&) for batches of all members of a set or, for a bag, of all numbered occurrences, some
+// of which may come more than once. source.state is the signer. source.rewind() goes back to the first member.
+// source.next_batch() puts the next batch into state.batch and returns whether it is the last. Only for bags:
+// source.bytes() is the length of the text or the number of elements, and source.grow(old, words) replaces the memory
+// for counting with a new one of `words` 32-bit words, and returns it.
 template <typename Source, typename Take>
 void each_batch(Source source, Take&& take)
 {
@@ -40,7 +41,7 @@ void each_batch(Source source, Take&& take)
             std::uint32_t* const old = std::exchange(state.bag_room, {}).data();
             state.bag_room = {source.grow(old, wanted), wanted};
         }
-        // Use no more memory than this set needs: clearing the table of an earlier, larger set would take too long.
+        // Use no more memory than this bag needs: clearing a table that was sized for a larger bag would take too long.
         start(state.bag, state.bag_room.first(wanted));
     }
     do {
@@ -56,13 +57,13 @@ void each_batch(Source source, Take&& take)
     } while (bag && start_next_pass(state.bag));
 }
 
-// The slots in state.slots; none for the empty set.
+// The slots in state.slots, or none for the empty set.
 inline std::span<const std::uint32_t> signed_slots(const set_signer& state)
 {
     return {state.slots.slots, is_empty(state.slots) ? 0u : state.scheme.num_hashes};
 }
 
-// Signs a set into source.state.slots. Returns its slots, none for the empty set.
+// Signs the set into source.state.slots. Returns its slots, or none for the empty set.
 template <typename Source>
 std::span<const std::uint32_t> sign(Source source)
 {

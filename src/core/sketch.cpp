@@ -8,8 +8,8 @@ namespace minhash {
 
 namespace {
 
-// Drops elements that were absorbed recently, because they would change nothing. Returns how many elements are left. If
-// the first batches of a text leave slots unfilled, the text is repetitive, and each batch costs a guarantee round.
+// Drops elements that were absorbed recently, because they would change nothing. Returns how many are left. This pays
+// when earlier batches have left slots unfilled: the text may be repetitive, and each batch goes through later rounds.
 std::size_t drop_seen(sketch& state,
                       const std::uint32_t* lo,
                       const std::uint32_t* hi,

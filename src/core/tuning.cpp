@@ -10,8 +10,9 @@ namespace minhash {
 
 namespace {
 
-// Gauss-Legendre quadrature with 32 nodes on [-1, 1], symmetric about 0. Each side of the threshold is integrated in
-// two segments; for the polynomials needed here, the errors are far below the differences between choices.
+// Gauss-Legendre quadrature with 32 nodes on [-1, 1], which are symmetric about 0. The curve on each side of the
+// threshold is integrated in two segments. For the polynomials here, the errors are far below the differences between
+// choices.
 struct quadrature_node {
     double place;
     double weight;
@@ -44,7 +45,7 @@ constexpr int points = nodes * segments; // the number of points on each side of
 double band_probability(double similarity, int bands, int rows) noexcept
 {
     assert(similarity >= 0 && similarity <= 1 && bands >= 1 && rows >= 1);
-    // 1 - (1 - x)^b without losing the digits of a small x.
+    // 1 - (1 - x)^b without losing the digits of a small x = similarity^rows.
     return -std::expm1(bands * std::log1p(-std::pow(similarity, rows)));
 }
 
@@ -66,7 +67,7 @@ double standard_error(double similarity, int num_hashes, int bits) noexcept
 
 double log_choose(double all, double chosen) noexcept
 {
-    int sign; // std::lgamma() would write it to a global variable, where threads race
+    int sign; // std::lgamma() would write it to a global variable, a data race between threads
     return lgamma_r(all + 1, &sign) - lgamma_r(chosen + 1, &sign) - lgamma_r(all - chosen + 1, &sign);
 }
 
@@ -79,7 +80,7 @@ int least_agreement(double similarity, int num_hashes, double share_missed) noex
     int least = -1;
     while (missed <= share_missed && least < num_hashes) {
         least++;
-        // In logarithms, because powers with thousands of hashes would underflow.
+        // Computed from logarithms, because with thousands of hashes the powers would underflow.
         missed += std::exp(log_choose(num_hashes, least) + least * std::log(similarity) +
                            (num_hashes - least) * std::log1p(-similarity));
     }
@@ -89,8 +90,8 @@ int least_agreement(double similarity, int num_hashes, double share_missed) noex
 band_choice choose_by_recall(double threshold, int num_hashes, double recall) noexcept
 {
     assert(threshold >= 0 && threshold <= 1 && num_hashes >= 1);
-    // First find the largest number of rows with which all bands that fit reach the recall. Then find the smallest
-    // number of bands that reaches it.
+    // First find the largest number of rows at which the bands that fit reach the recall. Then find the fewest bands of
+    // that many rows that still reach it.
     int rows = num_hashes;
     while (rows >= 1 && band_probability(threshold, num_hashes / rows, rows) < recall)
         rows--;
@@ -123,12 +124,12 @@ choose_by_area(double threshold, int num_hashes, double false_candidate_weight, 
         }
     }
 
-    // Make the sum of the weights 1, because areas are compared with a fixed tolerance.
+    // Areas are compared with a fixed tolerance, so scale the weights to a sum of 1.
     const double weights = false_candidate_weight + missed_pair_weight;
     false_candidate_weight /= weights;
     missed_pair_weight /= weights;
 
-    // Powers are kept from row to row and from band to band, so a point costs one multiplication for each choice.
+    // Each power is computed from that of the previous number of rows or bands, by a single multiplication.
     band_choice best = {0, 0};
     double least = INFINITY;
     double power[2 * points]; // similarity^rows

@@ -1,5 +1,5 @@
-// Single code points: decodes UTF-8 from unchecked bytes, folds case, and knows which code points separate words. All
-// of this stays as in Unicode 15.0.0 within scheme version 1.
+// Functions on single code points: decoding UTF-8 from unchecked bytes, encoding it, simple case folding, and finding
+// out which code points separate words. The tables are frozen at Unicode 15.0.0 for scheme version 1.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace minhash {
 
-// The values are those that unicode_tables.pl writes.
+// unicode_tables.pl writes these values.
 enum class separator : std::uint8_t {
     none = 0,
     white_space = 1, // property White_Space
@@ -31,22 +31,22 @@ inline separator separator_of(char32_t code_point) noexcept
     return static_cast<separator>(unicode_of(code_point).separates);
 }
 
-// Simple case folding (CaseFolding.txt, status C and S).
+// Simple case folding (statuses C and S in CaseFolding.txt).
 inline char32_t fold_case(char32_t code_point) noexcept
 {
     return code_point + static_cast<char32_t>(unicode_of(code_point).fold_delta);
 }
 
 // A code point, or one byte that does not start a valid sequence. Such a byte counts as a character that folds to
-// itself and separates nothing, so that any bytes can be signed.
+// itself and is not a separator, so that any bytes can be signed.
 struct utf8_character {
-    char32_t code_point; // invalid_byte if the bytes are not UTF-8
+    char32_t code_point; // invalid_byte if no valid sequence starts here
     std::uint8_t bytes;  // 1 to 4
 };
 
 constexpr char32_t invalid_byte = 0xFFFFFFFF;
 
-// Reads the character at the start of `available` bytes (at least one).
+// Reads the first character of a text of which `available` bytes (at least one) can be read.
 inline utf8_character decode_utf8(const std::uint8_t* text, std::size_t available) noexcept
 {
     const char32_t first = text[0];
@@ -71,7 +71,7 @@ inline utf8_character decode_utf8(const std::uint8_t* text, std::size_t availabl
     return {code_point, static_cast<std::uint8_t>(length)};
 }
 
-// Writes a code point (at most four bytes) and returns how many bytes it took.
+// Writes a code point in UTF-8, and returns how many bytes that took: at most four.
 inline std::size_t encode_utf8(char32_t code_point, std::uint8_t* out) noexcept
 {
     if (code_point < 0x80) {
@@ -87,8 +87,8 @@ inline std::size_t encode_utf8(char32_t code_point, std::uint8_t* out) noexcept
     return length;
 }
 
-// How many of the bytes make up whole characters: all of them, or up to three fewer if they end with an unfinished
-// sequence.
+// How many of the bytes can be used without cutting a character in two: all of them, or up to three fewer if they end
+// with an unfinished sequence.
 inline std::size_t whole_characters(const std::uint8_t* text, std::size_t bytes) noexcept
 {
     for (std::size_t back = 1; back <= 3 && back <= bytes; back++) {

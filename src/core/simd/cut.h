@@ -1,4 +1,4 @@
-// Where characters and words begin.
+// Finds where the characters of a text start, and where the spaces between its words are.
 #pragma once
 
 #include "core/simd/vector.h"
@@ -7,18 +7,18 @@ namespace minhash::simd {
 namespace {
 
 #if defined(MINHASH_HAS_LOOKUP)
-// These tables are indexed by the two halves of a byte. The entries of both have a bit in common if the byte is a lead
-// byte that is invalid or that restricts the byte after it: C0 C1, E0 ED, F0 F4..FF.
+// Tables indexed by the low and the high half of a byte. The two entries share a set bit only if the byte is an invalid
+// lead byte (C0, C1, F5 to FF) or a lead byte that restricts the range of the byte after it (E0, ED, F0, F4).
 constexpr lookup_table narrow_low = {{7, 1, 0, 0, 4, 4, 4, 4, 4, 4, 4, 4, 4, 6, 4, 4}};
 constexpr lookup_table narrow_high = {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 2, 4}};
 #endif
 
-// Whether the vector `given` continues a valid UTF-8 text. `next` holds, for each byte, the byte after it.
-// `continuation` has a bit for each continuation byte in `given`. `owed` has a bit for each byte that must be a
-// continuation byte because its character began in the previous vector; on return, `owed` is for the next vector.
+// Whether the vector `given` continues a valid UTF-8 text. For each byte of `given`, `next` holds the byte after it.
+// `continuation` has a bit set for each continuation byte in `given`. `owed` has a bit set for each byte that must be a
+// continuation byte because its character began in the previous vector. On return, `owed` applies to the next vector.
 MINHASH_INLINE bool goes_on(bytes given, bytes next, u64 continuation, u64& owed)
 {
-    const bytes twice = given + given; // each bit one place higher
+    const bytes twice = given + given; // moves each bit one place up
     const u64 two = high_bits(given) & ~continuation;
     const u64 three = two & high_bits(twice + twice);
     const u64 four = three & high_bits(twice + twice + twice + twice);
@@ -39,7 +39,8 @@ MINHASH_INLINE bool goes_on(bytes given, bytes next, u64 continuation, u64& owed
                ((bytes)(given == 0xF0) & (bytes)(next < 0x90)) | ((bytes)(given == 0xF4) & (bytes)(next >= 0x90))) == 0;
 }
 
-// Writes the positions of the set bits, with `base` added to each, and returns where they end. Writes whole vectors.
+// Adds `base` to the position of each bit that is set in `set`, writes the sums in ascending order, and returns where
+// they end. Whole vectors are written, so some elements after the end may be overwritten.
 MINHASH_INLINE u32* append_positions(u32* to, u64 set, u32 base)
 {
 #if defined(MINHASH_AVX512)

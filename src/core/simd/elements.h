@@ -1,4 +1,4 @@
-// Operations on lists of elements for exact comparison, apart from lookups.
+// Operations on lists of elements, for exact comparison. Lookups in hash tables are not here.
 #pragma once
 
 #include "core/hash.h"

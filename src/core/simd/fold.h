@@ -1,7 +1,8 @@
-// Folding, a vector at a time: case is folded, and runs of separators become one space. ASCII is folded here. Other
-// characters are copied if they are not separators and folding does not change them, which is true of most text in most
-// scripts, except for capital letters. If the first two or three bytes of a character do not tell whether it changes,
-// the caller must fold it.
+// Folds text a vector at a time: folds case if the shingling asks for it, and turns each run of separators into one
+// space. ASCII is folded here. Other characters are copied if they are not separators and folding does not change them;
+// apart from capital letters, this applies to most text in most scripts. If the first two or three bytes of a character
+// do not show that it can be copied, it is left to the caller. Without MINHASH_HAS_LOOKUP, the caller folds all
+// characters outside ASCII.
 #pragma once
 
 #include "core/fold.h"
@@ -12,8 +13,8 @@ namespace minhash::simd {
 namespace {
 
 #if defined(MINHASH_HAS_LOOKUP)
-// unicode_lead_flags, indexed by the halves of the lead byte. The low half of an entry has four flags for leads C* and
-// E*, and the high half has four for D* and F*.
+// The flags in unicode_lead_flags, indexed by the low half of the lead byte. In an entry of `c_d`, the low half has the
+// four flags for lead byte C*, and the high half those for D*. `e_f` has the flags for E* and F* in the same way.
 struct lead_tables {
     lookup_table c_d;
     lookup_table e_f;
@@ -35,18 +36,18 @@ constexpr lead_tables lead_flags[3] = {
     make_lead_tables(unicode_lead_flags[2]),
 };
 
-// The high half of the lead byte chooses the half of an entry; the high half of the second byte chooses the flag.
+// The high half of the lead byte selects one half of an entry, and the high half of the second byte selects the flag.
 constexpr lookup_table half_of_c_d = {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x0F, 0xF0, 0, 0}};
 constexpr lookup_table half_of_e_f = {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x0F, 0xF0}};
 constexpr lookup_table flag_of = {{0, 0, 0, 0, 0, 0, 0, 0, 0x11, 0x22, 0x44, 0x88, 0, 0, 0, 0}};
 
-// ASCII separators by the halves of the byte, a bit for each range: 1 for 09 to 0D, 2 for 20 to 2F, 4 for 3A to 3F, 8
-// for 40 and 60, 16 for 5B to 5F, 32 for 7B to 7E.
+// Tables of ASCII separators, indexed by the halves of the byte. There is one bit for each range of bytes: 1 for 09 to
+// 0D, 2 for 20 to 2F, 4 for 3A to 3F, 8 for both 40 and 60, 16 for 5B to 5F, and 32 for 7B to 7E.
 constexpr lookup_table separators_low = {{10, 2, 2, 2, 2, 2, 2, 2, 2, 3, 7, 55, 55, 55, 54, 22}};
 constexpr lookup_table separators_high = {{1, 0, 2, 4, 8, 16, 8, 32, 0, 0, 0, 0, 0, 0, 0, 0}};
 #endif
 
-// 0xFF in each byte that is an ASCII separator: white space and, with `punctuation`, punctuation.
+// 0xFF in each byte that is an ASCII separator: white space and, if `punctuation` is set, also punctuation.
 template <bool punctuation>
 MINHASH_INLINE bytes find_separators(bytes given)
 {
@@ -60,8 +61,8 @@ MINHASH_INLINE bytes find_separators(bytes given)
 #endif
 }
 
-// One bit for each byte that may start a character that must not simply be copied. For each byte in `given`, `next`
-// holds the byte after it, and `third` the one after that.
+// A mask with a bit for each byte that may start a character that cannot simply be copied. For each byte in `given`,
+// `next` holds the byte after it, and `third` the second byte after it. `kind` is an index into unicode_lead_flags.
 template <int kind>
 MINHASH_INLINE u64 find_changed(bytes given, [[maybe_unused]] bytes next, [[maybe_unused]] bytes third)
 {
@@ -75,8 +76,9 @@ MINHASH_INLINE u64 find_changed(bytes given, [[maybe_unused]] bytes next, [[mayb
     if (kind != 0 || high_bits(changed) == 0)
         return high_bits(changed);
 
-    // Some frequent characters of three bytes can be copied, but share a flag with characters that cannot be: kana and
-    // CJK punctuation with the ideographic space, typographic punctuation with spaces, full-width forms with capitals.
+    // Some frequent characters of three bytes can be copied, but share a flag with characters that cannot: kana and CJK
+    // punctuation share one with the ideographic space, typographic punctuation shares one with other spaces, and
+    // full-width forms share one with full-width capitals.
     const bytes ideographic = (bytes)(given == 0xE3) & between(next, 0x80, 0x83);
     const bytes space = (bytes)(next == 0x80) & (bytes)(third == 0x80);
     const bytes typographic = (bytes)(given == 0xE2) & (bytes)(next == 0x80);
@@ -90,24 +92,25 @@ MINHASH_INLINE u64 find_changed(bytes given, [[maybe_unused]] bytes next, [[mayb
 #endif
 }
 
-// `fold`: case is folded; `punctuation`: punctuation is a separator, like white space.
+// If `fold` is set, case is folded. If `punctuation` is set, punctuation is a separator, as white space always is.
 template <bool fold, bool punctuation>
 std::size_t fold_front(folder& state, const u8* text, std::size_t bytes_given, u8* out, std::size_t& written)
 {
     u8* to = out;
     if (state.gap)
         *to++ = ' ';
-    u64 after_separator = state.gap || !state.started; // a separator that comes now is dropped
+    u64 after_separator = state.gap || !state.started; // 1 if a separator that comes next is dropped
 
-    // In half of all vectors, a space follows punctuation and is dropped, so a branch would be unpredictable.
+    // If punctuation is a separator, half of all vectors have a space after punctuation, which is dropped. So a branch
+    // on whether anything is dropped would be unpredictable.
 #if defined(MINHASH_HAS_LOOKUP)
     constexpr bool drops_often = punctuation;
 #else
-    constexpr bool drops_often = false; // appending is slow
+    constexpr bool drops_often = false; // append_bytes() is slow here
 #endif
 
-    // Folds the front of a vector, of which `left` bytes are text. Two bytes after the vector must be readable, too.
-    // Returns how many bytes it folded.
+    // Folds at most `left` bytes of a vector, up to the first character that is left to the caller. Returns how many
+    // bytes it folded. The two bytes after the vector must also be readable.
     const auto fold_vector = [&](const u8* from, std::size_t left) {
         const bytes given = load_as<bytes>(from);
         std::size_t taken = smaller(left, vector_bytes);

@@ -1,9 +1,11 @@
-// FSS-4 (sketch.h). Slots and codes are computed a vector at a time into buffers, and then scattered one by one.
-// Scattering limits the speed, so as few codes as possible are scattered:
+// FSS-4 (sketch.h). The slot and the code of each throw are computed a vector at a time and put into buffers. Then the
+// codes are scattered to their slots one by one. Scattering limits the speed, so codes that change nothing are left out
+// where this pays:
 //
-// - few elements: all four rounds in one go, without checks;
-// - otherwise round 0 first, then the later rounds only at slots that still need them;
-// - once every slot holds a value of round 0, only values below the largest of them.
+// - If a new signature has few elements, all four rounds are thrown together, without checks.
+// - Otherwise, round 0 is thrown first, and then the later rounds, if possible only at slots that still need them.
+// - Once every slot holds a value of round 0, only codes below the largest of these values are scattered (with AVX2 and
+//   AVX-512).
 #pragma once
 
 #include "core/hash.h"
@@ -16,18 +18,18 @@ namespace {
 
 constexpr std::size_t thrown_at_most = 256;
 
-// Codes that wait to be scattered to slots. Their number is a separate variable, which can stay in a register. If it
-// were a member, each store would have to wait until the number had been read back from memory.
+// Codes waiting to be scattered to slots. Their number is kept in a separate variable, which can stay in a register. If
+// it were a member, each store would have to wait until the number had been read back from memory.
 struct throws {
     alignas(64) u32 slot[thrown_at_most + 16];
     alignas(64) u32 code[thrown_at_most + 16];
 };
 
-// Lowers a slot to a code if the code is smaller. Does not branch, because the branch would be unpredictable.
+// Lowers a slot to a code if the code is smaller. There is no branch, because it would be unpredictable.
 MINHASH_INLINE void lower(u32& slot, u32 code) { slot = in_register(smaller(slot, code)); }
 
-// Lowers the slots of four codes at once. Scattering is limited by loads and stores, so one load brings four codes, or
-// two slot numbers.
+// Lowers the slots of four codes. The speed of scattering is limited by loads and stores, so each load reads four codes
+// or two slot numbers.
 MINHASH_INLINE void lower_four(u32* slots, const u32* slot, const u32* code)
 {
 #if defined(__SSE4_1__)
@@ -48,8 +50,8 @@ MINHASH_INLINE void lower_four(u32* slots, const u32* slot, const u32* code)
 #endif
 }
 
-// Lowers the slots of all thrown codes. Does so in groups of a fixed size, because the number of codes is
-// unpredictable. The last group is filled up with codes that lower nothing, at the slot after the last one.
+// Lowers the slots of all thrown codes, always in whole groups, because the number of codes is unpredictable. The last
+// group is filled up with codes of empty_slot, which lower nothing, for the padding after the last slot.
 MINHASH_INLINE void scatter(throws& thrown, std::size_t count, u32* slots, u32 num_hashes)
 {
     constexpr std::size_t group = 8;
@@ -75,7 +77,7 @@ MINHASH_INLINE vec code_of(vec lo, vec hi, u32 round)
     return ((hi * multiplier.value[round] + lo) >> 3) | (later_round_code | (round - 1) << 29);
 }
 
-// Throws the elements in rounds `first` to `last`, whatever values the slots have.
+// Throws the elements in rounds `first` to `last`, whatever values the slots already hold.
 template <u32 first, u32 last>
 MINHASH_INLINE void throw_all(u32* slots, u32 num_hashes, const u32* lo, const u32* hi, std::size_t count)
 {
@@ -100,13 +102,14 @@ MINHASH_INLINE void throw_all(u32* slots, u32 num_hashes, const u32* lo, const u
     scatter(thrown, ready, slots, num_hashes);
 }
 
-// A set of slots as bits.
+// A set of slots, with one bit per slot.
 struct slot_set {
     alignas(64) u32 bits[max_num_hashes / 32];
     u32 count;
 };
 
-// Finds the slots with a code of at least `least`, which have no value of an earlier round.
+// Finds the slots that hold `least` or more. If `least` is the lowest code of a round, these are the slots that hold no
+// value of an earlier round.
 MINHASH_INLINE void find_slots(const u32* slots, u32 num_hashes, u32 least, slot_set& found)
 {
     found.count = 0;
@@ -134,7 +137,7 @@ MINHASH_INLINE void for_each(const slot_set& set, u32 num_hashes, Work work)
 #if defined(MINHASH_AVX512) || defined(__AVX2__)
 #define MINHASH_HAS_FILTERS 1
 
-// Sets of up to this many slots fit into registers.
+// If a signature has at most this many slots, the bits of a slot_set fit into two registers.
 constexpr std::size_t filtered_slots = lanes == 16 ? 1024 : 512;
 
 MINHASH_INLINE u32 members(const slot_set& set, [[maybe_unused]] bool wide, vec slot)
@@ -157,13 +160,13 @@ MINHASH_INLINE u32 members(const slot_set& set, [[maybe_unused]] bool wide, vec 
                                   _mm256_permutevar8x32_epi32(back, index),
                                   _mm256_cmpgt_epi32(s, _mm256_set1_epi32(255)));
     }
-    // Shift the bit to the top, where movemask reads it: by 31 - slot % 32.
+    // Shifts each lane's bit up by 31 - slot % 32, to the top, where movemask reads it.
     const __m256i shift = _mm256_andnot_si256(s, _mm256_set1_epi32(31));
     return static_cast<u32>(_mm256_movemask_ps((__m256)_mm256_sllv_epi32(word, shift)));
 #endif
 }
 
-// Throws the elements in rounds `first` to `last`, but only in the lanes for which chooses(slot, code) sets bits.
+// Throws the elements in rounds `first` to `last`, but only in the lanes whose bits are set in chooses(slot, code).
 template <u32 first, u32 last, typename Chooses>
 MINHASH_INLINE void
 throw_chosen(Chooses chooses, u32* slots, u32 num_hashes, const u32* lo, const u32* hi, std::size_t count)
@@ -194,7 +197,7 @@ throw_chosen(Chooses chooses, u32* slots, u32 num_hashes, const u32* lo, const u
 #endif
 
 #if defined(MINHASH_AVX512)
-// The lowest byte of each of 64 words, in their order.
+// The lowest byte of each of the 64 lanes in `words`, in the same order.
 MINHASH_INLINE __m512i upper_bits(const vec (&words)[4])
 {
     static constexpr byte_table<64> order([](std::size_t index) { return index % 32 * 4; });
@@ -207,9 +210,10 @@ MINHASH_INLINE __m512i upper_bits(const vec (&words)[4])
 
 constexpr u32 bounded_slots = 128;
 
-// Round 0 of many elements at up to 128 slots. Most codes are not below what their slot already holds, and are skipped.
-// The test compares the upper bits of 64 codes at a time with those of their slots. Two registers hold the upper bits
-// of all slots and are updated now and then. Outdated bits let more codes pass, which does no harm.
+// Throws many elements in round 0, for signatures of up to 128 slots. Most codes are not smaller than the value that
+// their slot already holds, so most of them are skipped. The test compares the upper bits of 64 codes at a time with
+// the upper bits of their slots. Two registers hold the upper bits of all slots; they are updated only now and then,
+// because outdated bits do no harm: they merely let more codes pass.
 void throw_promising(u32* slots, u32 num_hashes, const u32* lo, const u32* hi, std::size_t count)
 {
     constexpr std::size_t elements_between_looks = thrown_at_most;
@@ -259,12 +263,12 @@ MINHASH_INLINE u32 largest(const u32* slots, u32 num_hashes)
     return most;
 }
 
-// The least code that any element throws at one slot in this round; empty_slot if none does. There must be at least one
-// whole vector of elements.
+// The smallest code that any element throws at one slot in this round, or empty_slot if no element hits the slot. There
+// must be at least `lanes` elements.
 template <u32 round>
 MINHASH_INLINE u32 least_at(u32 slot, u32 num_hashes, const u32* lo, const u32* hi, std::size_t count)
 {
-    // The first word that slot_of() maps to a slot is ceil(slot * 2^32 / num_hashes).
+    // The smallest 32-bit word that slot_of() maps to a slot is ceil(slot * 2^32 / num_hashes).
     const auto first_word = [&](u32 of) { return ((u64{of} << 32) + num_hashes - 1) / num_hashes; };
     const vec first = splat(low(first_word(slot)));
     const vec behind_first = splat(low(first_word(slot + 1) - 1 - first_word(slot)));
@@ -282,8 +286,8 @@ MINHASH_INLINE u32 least_at(u32 slot, u32 num_hashes, const u32* lo, const u32* 
 
 constexpr u32 few_slots = 4;
 
-// Throws in rounds `first` to `last`, only at slots without a value of an earlier round. Returns whether there were
-// such slots.
+// Throws the elements in rounds `first` to `last`, to lower the slots that hold no value of an earlier round. (Codes
+// for other slots change nothing, so they may be thrown as well.) Returns whether there were such slots.
 template <u32 first, u32 last>
 bool throw_later(u32* slots, u32 num_hashes, const u32* lo, const u32* hi, std::size_t count)
 {
@@ -312,7 +316,7 @@ bool throw_later(u32* slots, u32 num_hashes, const u32* lo, const u32* hi, std::
     return true;
 }
 
-// The guarantee round: lowers the slots that no other round has hit to their classic minimum.
+// The guarantee round: lowers each slot that no other round has hit to the code of its classic minimum.
 void guarantee(u32* slots, u32 num_hashes, const u32* lo, const u32* hi, std::size_t count)
 {
     constexpr u32 step = 256;

@@ -1,5 +1,5 @@
-// Hashes of windows that start at each byte and have one width (the shingles of ASCII texts), of runs of words, of
-// integers in sets, and of numbered occurrences.
+// Hashes of the windows of one width that start at each byte (the character shingles of ASCII texts), of runs of words,
+// of integers that are members of sets, and of numbered occurrences in bags.
 #pragma once
 
 #include "core/hash.h"
@@ -8,8 +8,8 @@
 namespace minhash::simd {
 namespace {
 
-// Mixes `count` hashes of 64 bits, a vector at a time. load(at, a, b) sets `a` and `b` to the halves of the vector of
-// hashes that starts at `at`.
+// Hashes `count` numbers of 64 bits with mix(), several vectors at a time. load(at, a, b) must set `a` to the low
+// halves and `b` to the high halves of the vector of numbers that starts at index `at`.
 template <typename Load>
 MINHASH_INLINE void mix_each(std::size_t count, u32* lo, u32* hi, Load load)
 {
@@ -24,7 +24,7 @@ MINHASH_INLINE void mix_each(std::size_t count, u32* lo, u32* hi, Load load)
     }
 }
 
-// Mixes numbers in memory. Each is first XORed with `flip`.
+// Hashes the numbers in an array with mix(). Each number is first XORed with `flip`.
 MINHASH_INLINE void mix_numbers(const u64* numbers, std::size_t count, u64 flip, u32* lo, u32* hi)
 {
     mix_each(count, lo, hi, [&](std::size_t at, vec& a, vec& b) {
@@ -34,8 +34,8 @@ MINHASH_INLINE void mix_numbers(const u64* numbers, std::size_t count, u64 flip,
     });
 }
 
-// Loads bytes 0 to 3 (into `a`) and 4 to 7 (into `b`) of the `lanes` windows that start at `from` and the bytes after
-// it.
+// Loads `lanes` windows, which start at `from` and at each of the bytes after it. Bytes 0 to 3 of each window go into
+// `a`, and bytes 4 to 7 into `b`.
 MINHASH_INLINE void load_windows(const u8* from, vec& a, vec& b)
 {
 #if defined(MINHASH_AVX512)
@@ -47,7 +47,7 @@ MINHASH_INLINE void load_windows(const u8* from, vec& a, vec& b)
     b = (vec)_mm512_permutexvar_epi8(_mm512_add_epi8(first, _mm512_set1_epi8(4)), given);
 #elif defined(MINHASH_HAS_LOOKUP)
     static constexpr byte_table<vector_bytes> order([](std::size_t index) { return index % 16 / 4 + index % 4; });
-#if defined(__AVX2__) // each 16 bytes make four lanes
+#if defined(__AVX2__) // each group of 16 bytes gives four lanes
     const bytes given =
         (bytes)_mm256_loadu2_m128i(reinterpret_cast<const __m128i*>(from + 4), reinterpret_cast<const __m128i*>(from));
 #else

@@ -1,5 +1,5 @@
-// All kernels for one instruction set. The build compiles this file once for each instruction set: compiler flags
-// choose the instructions, and MINHASH_KERNELS names the table.
+// All kernels for one instruction set. The build compiles this file once for each instruction set: MINHASH_KERNELS
+// names the table, and compiler flags select the instructions.
 #include "core/kernels.h"
 #include "core/simd/cut.h"
 #include "core/simd/elements.h"

@@ -1,4 +1,4 @@
-// Hashes of ranges of bytes: words, and windows of characters that are not all ASCII.
+// Hashes of ranges of bytes: of words, and of character shingles of texts that are not all ASCII.
 #pragma once
 
 #include "core/hash.h"
@@ -8,9 +8,9 @@
 namespace minhash::simd {
 namespace {
 
-constexpr std::size_t step = 256; // ranges hashed together
+constexpr std::size_t step = 256; // how many ranges are hashed together
 
-// Hashes ranges of up to 8 bytes; longer ones get arbitrary values.
+// Hashes the ranges of up to 8 bytes. Longer ranges get arbitrary hashes.
 void hash_short(
     const u8* text, const u32* begin, const u32* length, std::size_t count, std::int64_t seed, u32* lo, u32* hi)
 {
@@ -27,7 +27,7 @@ void hash_short(
     mix_numbers(window, count, window_mask(seed), lo, hi);
 }
 
-// Hashes ranges of 9 to 16 bytes; others get arbitrary values. (hash.h: medium_hash.)
+// Hashes the ranges of 9 to 16 bytes (hash.h: medium_hash). Other ranges get arbitrary hashes.
 void hash_medium(
     const u8* text, const u32* begin, const u32* length, std::size_t count, std::int64_t seed, u32* lo, u32* hi)
 {
@@ -56,7 +56,7 @@ void hash_medium(
         };
         hash_lanes(index);
         hash_lanes(index + lanes64);
-        // The lower 64 bits of the product with `factor`, computed from 32-bit halves.
+        // Multiplies by `factor` modulo 2^64, in 32-bit halves, and XORs the upper half into the lower half.
         vec a, b;
         load_halves(fronts + index, a, b);
         const vec high_half = high_product(a, splat(low(medium_hash::factor))) + a * high(medium_hash::factor) +
@@ -77,7 +77,7 @@ void hash_medium(
 #endif
 }
 
-// Some of the ranges of a step, copied side by side.
+// Ranges selected from a step, stored without gaps. `number` is the index of each range in the step.
 struct some_ranges {
     alignas(64) u32 number[step + lanes];
     alignas(64) u32 begin[step + lanes];
@@ -85,8 +85,8 @@ struct some_ranges {
     std::size_t count;
 };
 
-// Finds the ranges whose length is from `least` to `most`. Does not branch, because it is unpredictable whether a
-// vector has such ranges.
+// Finds the ranges whose length lies between `least` and `most`, inclusive. There is no branch on whether a vector
+// contains any such ranges, because it would be unpredictable.
 MINHASH_INLINE void
 find_ranges(const u32* begin, const u32* length, std::size_t count, u32 least, u32 most, some_ranges& found)
 {
@@ -102,8 +102,9 @@ find_ranges(const u32* begin, const u32* length, std::size_t count, u32 least, u
     found.count = ready;
 }
 
-// Hashes up to `step` ranges without a branch on the length of each. First all ranges are hashed as if they were short,
-// or all as if they were of medium length, whichever is more frequent. Then the others are gathered and hashed again.
+// Hashes up to `step` ranges without a branch on the length of each. First, all ranges are hashed as if they were
+// short, or all as if they were of medium length, whichever length is more frequent. Then the ranges for which this was
+// wrong are gathered by length and hashed again.
 void hash_step(const u8* text, const u32* begin, const u32* end, std::size_t count, std::int64_t seed, u32* lo, u32* hi)
 {
     alignas(64) u32 length[step + lanes];

@@ -1,4 +1,5 @@
-// Slots of finished signatures, and the minima of the classic scheme and of the guarantee round.
+// Operations on the slots of finished signatures, and the minima for the classic method and the guarantee round of
+// FSS-4.
 #pragma once
 
 #include "core/hash.h"
@@ -7,8 +8,8 @@
 namespace minhash::simd {
 namespace {
 
-// out[i] = the minimum over all elements of multipliers[i] * lo + hi, for `blocks` vectors of i, which stay in
-// registers.
+// Sets out[i] to the minimum of multipliers[i] * lo + hi over all elements, for each i below blocks * lanes. The
+// multipliers and minima stay in registers.
 template <std::size_t blocks>
 MINHASH_INLINE void minima_of_blocks(const u32* lo, const u32* hi, std::size_t count, const u32* multipliers, u32* out)
 {
@@ -31,7 +32,8 @@ MINHASH_INLINE void minima_of_blocks(const u32* lo, const u32* hi, std::size_t c
         store(out + index * lanes, least[index]);
 }
 
-// The minimum for one multiplier. Reads a vector of elements at a time; there must be at least one whole vector.
+// The minimum for one multiplier, computed from a vector of elements at a time. There must be at least `lanes`
+// elements.
 MINHASH_INLINE u32 minimum(const u32* lo, const u32* hi, std::size_t count, u32 multiplier)
 {
     vec least = splat(~0u);
@@ -42,7 +44,7 @@ MINHASH_INLINE u32 minimum(const u32* lo, const u32* hi, std::size_t count, u32 
     return least_lane(least);
 }
 
-// The minima for `rows` multipliers. `multipliers` and `out` are padded.
+// Computes the minima for `rows` multipliers. `multipliers` and `out` must be padded.
 void minima(const u32* lo, const u32* hi, std::size_t count, const u32* multipliers, std::size_t rows, u32* out)
 {
     constexpr std::size_t most = vector_bytes == 64 ? 8 : vector_bytes == 32 ? 6 : 4;
@@ -54,8 +56,8 @@ void minima(const u32* lo, const u32* hi, std::size_t count, const u32* multipli
     }
     for (; row + most * lanes <= rows; row += most * lanes)
         minima_of_blocks<most>(lo, hi, count, multipliers + row, out + row);
-    // The number of rows varies, but one or two vectors are enough for most, so the processor predicts these branches
-    // well.
+    // The number of remaining rows varies, but they usually fit into one or two vectors, so the processor predicts
+    // these branches well.
     for (; row + lanes < rows; row += 2 * lanes)
         minima_of_blocks<2>(lo, hi, count, multipliers + row, out + row);
     if (row < rows)
@@ -76,7 +78,7 @@ void absorb_classic(u32* slots, u32 num_hashes, const u32* lo, const u32* hi, st
 
 u32 count_equal(const u32* a, const u32* b, u32 num_hashes) noexcept
 {
-    vec differences = {}; // each lane counts equal slots, from 0 downwards
+    vec differences = {}; // each lane counts equal slots, downwards from 0
     std::size_t slot = 0;
     for (; slot + lanes <= num_hashes; slot += lanes)
         differences += (vec)(load(a + slot) == load(b + slot));
@@ -100,7 +102,7 @@ void compress_slots(const u32* slots, u32 num_hashes, u8* packed) noexcept
         packed[slot] = static_cast<u8>(slots[slot] * compress_factor >> 24);
 }
 
-// Counts the bytes of the slots that differ, so a slot of two bytes counts twice.
+// Counts the bytes of all slots that differ, so a differing slot of two bytes counts twice.
 template <typename Slots>
 u32 count_different_bytes(const u8* a, const u8* b, std::size_t size) noexcept
 {
@@ -108,7 +110,7 @@ u32 count_different_bytes(const u8* a, const u8* b, std::size_t size) noexcept
     u32 count = 0;
     std::size_t at = 0;
     while (at < size) {
-        bytes counts = {}; // each byte counts from 0, at most up to 255
+        bytes counts = {}; // each byte counts upwards from 0, to at most 255
         const std::size_t end = smaller(size, at + 255 * vector_bytes);
         for (; at + vector_bytes <= end; at += vector_bytes)
             counts -= different(load_as<bytes>(a + at), load_as<bytes>(b + at));
@@ -124,7 +126,8 @@ u32 count_different_bytes(const u8* a, const u8* b, std::size_t size) noexcept
     return count;
 }
 
-// Counts the slots that differ, 64 bits at a time. The bits of a slot are ORed into its lowest one, which is counted.
+// Counts the slots that differ, 64 bits at a time. The differing bits of a slot are ORed into its lowest bit, and the
+// lowest bits are counted.
 template <int bits>
 u32 count_different_bits(const u8* a, const u8* b, std::size_t size) noexcept
 {

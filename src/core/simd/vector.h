@@ -1,7 +1,7 @@
-// Vectors of 32-bit lanes and of bytes, as wide as the registers of the instruction set that is compiled for. Most
-// kernels use only the compiler's vector types. Operations that these cannot express are here, as functions that do the
-// same on every instruction set. Everything has internal linkage or is always inlined: an inline function compiled for
-// one instruction set must not be linked into the code of another.
+// Vectors of 32-bit lanes and vectors of bytes, as wide as the registers of the instruction set for which the code is
+// compiled. Most kernels use only the compiler's vector types. Operations that these types cannot express are here, in
+// functions that do the same on every instruction set. Everything has internal linkage or is always inlined. Otherwise
+// the linker could use an inline function compiled for one instruction set in the code for another.
 #pragma once
 
 #include "core/kernels.h"
@@ -55,7 +55,7 @@ MINHASH_INLINE void store(Element* to, Value value)
     std::memcpy(to, &value, sizeof(value));
 }
 
-// A table of bytes that is made at compile time: byte `index` is make(index).
+// A table of bytes, computed at compile time: byte `index` is make(index).
 template <std::size_t count>
 struct byte_table {
     alignas(64) u8 of[count];
@@ -67,8 +67,8 @@ struct byte_table {
     }
 };
 
-// Forces a value into a register. Otherwise, gcc vectorises a loop of scattered loads lane by lane, which takes half as
-// long again, and compiles a minimum to a branch, which is unpredictable.
+// Forces a value into a register. Without this, gcc would vectorise loops of scattered loads lane by lane, which is
+// slower by half, and it would compile a minimum to a branch, which would be unpredictable.
 template <typename Value>
 MINHASH_INLINE Value in_register(Value value)
 {
@@ -89,21 +89,21 @@ MINHASH_INLINE Value larger(Value a, Value b)
 }
 
 // How many vectors to hash side by side. A hash is a chain of multiplications, each of which waits for the previous
-// one. One chain at a time would not keep the multipliers busy.
+// one. If only one chain ran at a time, too few multiplications would be in flight.
 #if defined(MINHASH_AVX512)
 constexpr std::size_t chains = 2;
 #elif defined(__SSE4_1__) || defined(MINHASH_NEON)
 constexpr std::size_t chains = 4;
 #else
-constexpr std::size_t chains = 1; // 32-bit multiplications are emulated
+constexpr std::size_t chains = 1; // in SSE2, 32-bit multiplications are emulated
 #endif
 
-// As many vectors as there are chains. Operations are applied to each vector in turn.
+// One vector for each chain. Operations are applied to each of these vectors in turn.
 struct vecs {
     vec of[chains];
 };
 
-// What `make` returns for each index.
+// Sets the vector at each index to make(index).
 template <typename Make>
 MINHASH_INLINE vecs each(Make make)
 {
@@ -146,7 +146,7 @@ MINHASH_INLINE void store(u32* to, const vecs& value)
 #if defined(__x86_64__)
 typedef u64 vec64 __attribute__((vector_size(MINHASH_VECTOR_BYTES)));
 
-// The product of the low halves of each pair of 64-bit lanes.
+// For each pair of 64-bit lanes, the 64-bit product of their low halves.
 MINHASH_INLINE vec64 multiply(vec64 a, vec64 b)
 {
 #if defined(MINHASH_AVX512)
@@ -159,7 +159,7 @@ MINHASH_INLINE vec64 multiply(vec64 a, vec64 b)
 }
 #endif
 
-// Alternates lanes: the even ones of the first vector and the even ones of the second.
+// The even lanes of the first vector and the odd lanes of the second one, each in its place.
 template <int... lane>
 MINHASH_INLINE vec take_turns(vec even, vec odd, std::integer_sequence<int, lane...>)
 {
@@ -214,7 +214,7 @@ MINHASH_INLINE u32 least_lane(vec value)
 
 constexpr u32 all_lanes = (1u << lanes) - 1;
 
-// A bit for each of the first `left` lanes, or for all lanes.
+// A bit for each of the first `left` lanes, or for all lanes if there are fewer than `left`.
 MINHASH_INLINE u32 first_lanes(std::size_t left) { return left < lanes ? (1u << left) - 1 : all_lanes; }
 
 MINHASH_INLINE vec lane_numbers()
@@ -227,7 +227,7 @@ MINHASH_INLINE vec lane_numbers()
 
 MINHASH_INLINE u32 count_bits(u64 bits) { return static_cast<u32>(__builtin_popcountll(bits)); }
 
-// For each value of a byte: eight bytes with the positions of its set bits, then zeros.
+// For each value of a byte, eight bytes: the positions of its set bits in ascending order, and then zeros.
 constexpr byte_table<256 * 8> positions([](std::size_t index) {
     std::size_t bits = index / 8;
     for (std::size_t before = index % 8; before > 0; before--)
@@ -235,8 +235,8 @@ constexpr byte_table<256 * 8> positions([](std::size_t index) {
     return bits == 0 ? 0 : __builtin_ctzll(bits);
 });
 
-// Writes those lanes whose bits are set, without gaps, and returns where the next lanes go. Writes a whole vector,
-// which ends with arbitrary values.
+// Writes the lanes whose bits are set in `bits`, without gaps, and returns the address after them. Up to a whole vector
+// is written, so the elements after this address may be overwritten with arbitrary values.
 MINHASH_INLINE u32* append(u32* to, vec value, u32 bits)
 {
 #if defined(MINHASH_AVX512)
@@ -258,7 +258,8 @@ MINHASH_INLINE u32* append(u32* to, vec value, u32 bits)
 #if defined(MINHASH_AVX512) || defined(__AVX2__)
 #define MINHASH_HAS_SPREAD 1
 
-// The inverse of append(): moves the first lanes to the places whose bits are set. The other places get all ones.
+// The inverse of append(): moves the first lanes, in order, to the places whose bits are set in `bits`. The lanes at
+// all other places become 0xFFFFFFFF.
 MINHASH_INLINE vec spread(vec value, u32 bits)
 {
 #if defined(MINHASH_AVX512)
@@ -274,10 +275,10 @@ MINHASH_INLINE vec spread(vec value, u32 bits)
 }
 #endif
 
-// A mask for the first `count` of eight bytes.
+// A mask for the first `count` of eight bytes, or for all of them if `count` is larger.
 MINHASH_INLINE u64 byte_mask(std::size_t count) { return count >= 8 ? ~0ull : (1ull << 8 * count) - 1; }
 
-// Every second lane of `a` followed by `b`, beginning with lane `first`.
+// Every second lane of `a` and then of `b`, beginning with lane `first`.
 template <int first, int... lane>
 MINHASH_INLINE vec every_second(vec a, vec b, std::integer_sequence<int, lane...>)
 {
@@ -289,7 +290,7 @@ MINHASH_INLINE void load_halves(const u64* from, vec& low_halves, vec& high_halv
 {
     const vec front = load_as<vec>(from);
     const vec back = load_as<vec>(from + lanes / 2);
-#if MINHASH_VECTOR_BYTES == 32 // gcc finds no short sequence for this
+#if MINHASH_VECTOR_BYTES == 32 // gcc finds no short sequence of instructions for this
     const auto take = [](__m256 parts) { return (vec)_mm256_permute4x64_epi64((__m256i)parts, 0xD8); };
     low_halves = take(_mm256_shuffle_ps((__m256)front, (__m256)back, 0x88));
     high_halves = take(_mm256_shuffle_ps((__m256)front, (__m256)back, 0xDD));
@@ -302,7 +303,7 @@ MINHASH_INLINE void load_halves(const u64* from, vec& low_halves, vec& high_halv
 
 // --- bytes ----------------------------------------------------------------------------------
 
-// 0xFF in the first `count` bytes of a vector; `count` is at most its size.
+// 0xFF in the first `count` bytes of a vector, and 0 in the others. `count` must be at most vector_bytes.
 MINHASH_INLINE bytes front_mask(std::size_t count)
 {
     static constexpr byte_table<2 * vector_bytes> ones(
@@ -310,7 +311,7 @@ MINHASH_INLINE bytes front_mask(std::size_t count)
     return load_as<bytes>(ones.of + vector_bytes - count);
 }
 
-// The first `count` bytes at an address (at most a vector), followed by zeros. Nothing else is read.
+// Loads `count` bytes (at most a vector), followed by zeros. No other bytes are read.
 MINHASH_INLINE bytes load_front(const u8* from, std::size_t count)
 {
 #if defined(MINHASH_AVX512)
@@ -322,14 +323,16 @@ MINHASH_INLINE bytes load_front(const u8* from, std::size_t count)
 #endif
 }
 
-// The vector of bytes from `at` on, of a padded text of `count` bytes; zeros after the text's end.
+// Loads the vector of bytes that starts at index `at` of a padded text of `count` bytes. The bytes after the end of the
+// text become zeros.
 MINHASH_INLINE bytes load_at(const u8* text, std::size_t at, std::size_t count)
 {
     const bytes given = load_as<bytes>(text + at);
     return at + vector_bytes <= count ? given : given & front_mask(count - at);
 }
 
-// A copy of the last bytes of a text that is not padded. They are fewer than two vectors, and zeros follow them.
+// A copy of the end of a text that is not padded. copy() copies the last `last` bytes (fewer than two vectors) of a
+// text of `count` bytes, adds zeros after them, and returns where the copy starts.
 struct end_of_text {
     alignas(64) u8 room[4 * vector_bytes];
 
@@ -355,7 +358,7 @@ struct end_of_text {
     }
 };
 
-// 0xFF in each byte from `first` to `last`.
+// 0xFF in each byte whose value lies between `first` and `last`, inclusive.
 MINHASH_INLINE bytes between(bytes value, u8 first, u8 last)
 {
     return (bytes)(value - first <= bytes{} + static_cast<u8>(last - first));
@@ -364,7 +367,7 @@ MINHASH_INLINE bytes between(bytes value, u8 first, u8 last)
 MINHASH_INLINE u32 sum_of(bytes value)
 {
     constexpr u64 even = 0x00FF00FF00FF00FF;
-    u64 sums = 0; // four sums of 16 bits; each word of the vector adds at most 2 * 255 to a sum
+    u64 sums = 0; // four sums of 16 bits; each word adds at most 2 * 255 to each of them
     for (std::size_t word = 0; word < vector_bytes / 8; word++) {
         const u64 given = load_as<u64>(reinterpret_cast<const u8*>(&value) + word * 8);
         sums += (given & even) + (given >> 8 & even);
@@ -372,7 +375,7 @@ MINHASH_INLINE u32 sum_of(bytes value)
     return static_cast<u32>(sums * 0x0001000100010001 >> 48);
 }
 
-// The highest bit of each byte, as one bit per byte.
+// Bit i is the highest bit of byte i.
 MINHASH_INLINE u64 high_bits(bytes value)
 {
 #if defined(MINHASH_AVX512)
@@ -397,7 +400,7 @@ MINHASH_INLINE u64 high_bits(bytes value)
 #if defined(__SSSE3__) || defined(MINHASH_NEON)
 #define MINHASH_HAS_LOOKUP 1
 
-// Within each 16 bytes, picks the bytes that the low four bits of each byte of `index` select.
+// Within each group of 16 bytes, byte i of the result is value[index[i]]. All bytes of `index` must be below 16.
 MINHASH_INLINE bytes shuffle(bytes value, bytes index)
 {
 #if defined(MINHASH_AVX512)
@@ -411,7 +414,7 @@ MINHASH_INLINE bytes shuffle(bytes value, bytes index)
 #endif
 }
 
-// A table of 16 bytes, looked up by the low four bits of each byte.
+// A table of 16 bytes for look_up(), whose indices must be below 16.
 struct lookup_table {
     alignas(16) u8 of[16];
 };
@@ -425,8 +428,8 @@ MINHASH_INLINE bytes look_up(const lookup_table& table, bytes index)
 }
 #endif
 
-// Writes those bytes whose bits are set, without gaps, and returns where the next bytes go. Writes a whole vector,
-// which ends with arbitrary values.
+// Writes the bytes whose bits are set in `bits`, without gaps, and returns the address after them. Up to a whole vector
+// is written, so the bytes after this address may be overwritten with arbitrary values.
 MINHASH_INLINE u8* append_bytes(u8* to, bytes value, u64 bits)
 {
 #if defined(MINHASH_AVX512)

@@ -1,5 +1,5 @@
-// Vectors of 64-bit lanes, for bytes that are gathered eight at a time and for the products of XXH3. They are used only
-// where they are wide enough to be faster than scalar 64-bit multiplications.
+// Operations on vectors of 64-bit lanes, for gathering text eight bytes at a time and for the products in XXH3. They
+// are compiled only if the vectors are wide enough to be faster than scalar 64-bit multiplication.
 #pragma once
 
 #include "core/simd/vector.h"
@@ -22,7 +22,7 @@ MINHASH_INLINE vec64 load_each(const u8* text, const u32* at, std::size_t count)
         return loaded;
     };
 #if defined(MINHASH_AVX512)
-    // Windows of neighbouring characters lie within one vector of text, so one permutation extracts them all.
+    // Windows of neighbouring characters usually lie within one vector of text, so one permutation extracts them all.
     const u32 base = at[0];
     if (at[count - 1] - base > 64 - 8)
         return one_by_one();
@@ -53,8 +53,8 @@ MINHASH_INLINE vec64 widen(const u32* from)
 #endif
 }
 
-// The first `count` bytes of each lane, followed by zeros. If a lane's count is more than eight, its value is
-// arbitrary.
+// The first count[i] bytes of each lane i, followed by zeros. A lane whose count is more than eight gets an arbitrary
+// value.
 MINHASH_INLINE vec64 front_bytes(vec64 eight, vec64 count)
 {
     const vec64 all = vec64{} + ~0ull;
@@ -66,7 +66,7 @@ MINHASH_INLINE vec64 front_bytes(vec64 eight, vec64 count)
 #endif
 }
 
-// The bytes of each lane in reverse order.
+// Reverses the order of the bytes in each lane.
 MINHASH_INLINE vec64 swap_bytes(vec64 value)
 {
     const __m128i order = _mm_setr_epi8(7, 6, 5, 4, 3, 2, 1, 0, 15, 14, 13, 12, 11, 10, 9, 8);
@@ -77,7 +77,7 @@ MINHASH_INLINE vec64 swap_bytes(vec64 value)
 #endif
 }
 
-// The two halves of each 128-bit product, XORed.
+// For each pair of lanes, the two halves of their 128-bit product, XORed with each other.
 MINHASH_INLINE vec64 fold_products(vec64 a, vec64 b)
 {
     constexpr u64 low_half = 0xFFFFFFFF;

@@ -57,8 +57,8 @@ void set_aside(bag_counter& state, const shingle_batch& batch) noexcept;
 // text is `complete`, from all parts. Returns false if no such shingles are left, or if a table has overflowed.
 bool number_occurrences(bag_counter& state, bool complete, shingle_batch& batch) noexcept;
 
-// Counts a batch of shingles. Calls take(const shingle_batch&) for batches of numbered occurrences. These overwrite
-// `batch`, and may be occurrences of its shingles or of earlier ones.
+// Counts a batch of shingles. Calls take(const shingle_batch&) for batches of numbered occurrences, each of which is
+// made in `batch`, whose contents are lost. The occurrences may be of shingles from this call or from earlier calls.
 template <typename Take>
 void each_occurrence(bag_counter& state, bool complete, shingle_batch& batch, Take&& take)
 {

@@ -117,7 +117,8 @@ BEGIN
     PERFORM set_config('search_path', search_path, true);
     EXECUTE of_types INTO id_type, content_type;
     PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
-    -- Replaces domains by their base types: for a domain, an operator or function of another user could match better.
+    -- Replaces domains by their base types: for an argument of a domain type, PostgreSQL might choose another user's
+    -- operator or function.
     WHILE EXISTS (SELECT FROM pg_type WHERE oid = content_type AND typtype = 'd') LOOP
         content_type := (SELECT typbasetype FROM pg_type WHERE oid = content_type);
     END LOOP;

@@ -29,8 +29,8 @@ struct evaluation_result {
     std::uint64_t true_pairs; // pairs with an anchor whose similarity reaches the threshold
 };
 
-// If more pairs than this have to be verified, half of the anchors are dropped, as often as necessary, but a minimum
-// number of anchors is kept. (Pairs of equal rows are not verified.)
+// If more pairs than this have to be verified, the number of anchors is halved as often as necessary, but not below a
+// minimum. (Pairs of equal rows are not verified.)
 constexpr std::size_t most_true_pairs = std::size_t{4} << 20;
 
 // The minimum recall of the task. At this recall, hardly any true pairs are missed.

@@ -77,8 +77,9 @@ struct byte_store {
 // which always stays in memory, fits into a quarter of the budget.
 std::size_t chunk_for(const memory_budget& budget, std::size_t stores, std::size_t wanted);
 
-// How many stores of a call may have large chunks. The engine has three: documents, and the starts and rests of
-// signatures. The host has three: ids, ids of rows that are near nothing, and ranks.
+// How many stores of a call may have large chunks. The engine has three: one for documents, one for the first slots of
+// signatures, and one for their other slots. The host has three: for ids, for ids of rows that are near nothing, and
+// for ranks.
 constexpr std::size_t large_stores = 6;
 
 // Opens a store with chunks of `chunk_bytes` bytes, a power of two.

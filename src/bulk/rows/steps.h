@@ -43,7 +43,7 @@ struct shared_rows {
     std::uint64_t next_unit; // the next unit of the current step; atomic
     std::size_t allowance;   // how many bytes each process may keep in memory in this step
     std::uint64_t used;      // bytes in memory that processes have left to the others in this step; atomic
-    std::uint64_t filed;     // bytes in files that processes have left to the others in this step; atomic
+    std::uint64_t filed;     // bytes in files that processes have handed over to the others in this step; atomic
 
     store_note starts;
     store_note rests;

@@ -1,10 +1,10 @@
 // Large buckets are processed first. Each row of a large bucket is compared with a few other rows of the bucket, which
-// connects most near rows. The bucket is then stored as groups of connected rows. After that, each row is compared with
-// its candidates from all bands, as in a search for pairs. But candidates that are already connected with the row are
-// skipped, and in large buckets, whole groups of them at once. Because rows are processed in order, the first row of a
-// component is compared with most of its candidates, and later rows of the component skip most of theirs. Finally the
-// components are emitted; on request, they are first split around representatives. The similarity of a row to its
-// representative is computed at this point, unless it is already known from connecting the two rows.
+// connects most of the near rows. The bucket is then stored as groups of connected rows. After that, each row is
+// compared with its candidates from all bands, as in a search for pairs. But candidates that are already connected with
+// the row are skipped, and in large buckets, whole groups of them at once. Because rows are processed in order, the
+// first row of a component is compared with most of its candidates, and later rows of the component skip most of
+// theirs. Finally the components are emitted; on request, they are first split around representatives. The similarity
+// of a row to its representative is computed at this point, unless it is already known from connecting the two rows.
 #include "bulk/components/components.h"
 #include "bulk/components/union_find.h"
 #include "bulk/search/clusters.h"

@@ -47,7 +47,7 @@ struct drawn_row {
 };
 
 // Draws the rows whose ids have the smallest hashes. This choice is random, but it is the same in each call, whatever
-// the order of rows. The first rows of the result, however few, are also a random choice.
+// the order of rows. Any number of rows from the start of the result are also a random sample.
 std::span<const std::uint32_t> draw_anchors(bulk_call& call, std::uint32_t most, std::uint64_t seed)
 {
     Oid output;

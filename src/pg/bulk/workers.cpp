@@ -273,7 +273,7 @@ double cpu_time() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 void meet_workers(bulk::host& host)
 {
     bulk_host& self = self_of(host);
-    unpin(self.again); // WAL replay may wait for the pin
+    unpin(self.again); // WAL replay may be waiting for this pin to be released
     if (self.in_step)
         self.shared_time += cpu_time() - self.step_time;
     BarrierArriveAndWait(&self.shared->phases, bulk_wait_event());

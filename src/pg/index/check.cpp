@@ -39,9 +39,9 @@ constexpr int most_attempts = 20;
 // What was counted in a run, or in the tail.
 struct counts {
     std::uint64_t id;      // the id of the run
-    std::uint64_t records; // the number of living records
+    std::uint64_t records; // the number of live records
     std::uint64_t dead;
-    std::uint64_t contents; // a checksum of all living records
+    std::uint64_t contents; // a checksum of all live records
 
     void add(const counts& other)
     {
@@ -54,7 +54,7 @@ struct counts {
 struct checker {
     known_records known;
     growing<counts> done; // runs that have been checked
-    std::uint8_t* living; // a bit for each place of each block: whether a living record of a checked run is there
+    std::uint8_t* live;   // a bit for each place of each block: whether a live record of a checked run is there
     BlockNumber blocks;
     counts tail;
     counts all; // the counts for the tail and the runs together
@@ -110,7 +110,7 @@ void check_record(checker& state, const std::uint8_t* record, BlockNumber block,
     if (state.which == nullptr || is_empty || block >= state.blocks)
         return;
     const std::uint64_t bit = bit_of(shape, block, place);
-    state.living[bit / 8] |= static_cast<std::uint8_t>(1 << bit % 8);
+    state.live[bit / 8] |= static_cast<std::uint8_t>(1 << bit % 8);
     for (int band = 0; band < shape.shape.bands; band++)
         state.wanted += fmix64(band_entry_key(record, shape, band) + fmix64(number));
 }
@@ -161,7 +161,7 @@ bool check_leaf(checker& state, BlockNumber block, const inner_view* parent, int
         if (records_block >= state.blocks || place >= shape.records_per_page)
             fail_damaged(state.known.index, block, "An entry has no possible record.");
         const std::uint64_t bit = bit_of(shape, static_cast<BlockNumber>(records_block), place);
-        if ((state.living[bit / 8] >> bit % 8 & 1) != 0)
+        if ((state.live[bit / 8] >> bit % 8 & 1) != 0)
             state.got += fmix64(key + fmix64(number));
     }
     state.expected = trailer_of(BufferGetPage(buffer)).next;
@@ -245,10 +245,10 @@ bool try_structure(checker& state)
         return true;
     state.blocks = RelationGetNumberOfBlocks(known.index);
     const std::uint64_t bits = bit_of(known.shape, state.blocks, 0);
-    state.living = static_cast<std::uint8_t*>(
+    state.live = static_cast<std::uint8_t*>(
         MemoryContextAllocExtended(CurrentMemoryContext, bits / 8 + 1, MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO));
     const bool valid = check_all(state);
-    pfree(state.living);
+    pfree(state.live);
     return valid;
 }
 

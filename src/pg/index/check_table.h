@@ -17,7 +17,7 @@ struct known_records {
     meta now;
     layout shape;
     columns which;
-    Tuplesortstate* sort; // sorts living records, and later rows too; null: the table is not checked
+    Tuplesortstate* sort; // sorts the live records, and then also the table's rows; null: the table is not checked
 };
 
 std::uint64_t checksum_of(const std::uint8_t* record, const layout& shape);
@@ -25,7 +25,7 @@ std::uint64_t checksum_of(const std::uint8_t* record, const layout& shape);
 // Starts collecting records, within maintenance_work_mem.
 void start_records(known_records& known);
 
-// Adds a living record and the TID of its row. A record may be added twice.
+// Adds a live record and the TID of its row. A record may be added twice.
 void add_record(known_records& known, const ItemPointerData& row, std::uint64_t checksum, std::uint64_t number);
 
 // An ERROR unless every row that the snapshot sees has exactly one record, and every record has a row. The snapshot

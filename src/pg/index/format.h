@@ -260,7 +260,7 @@ inline bool is_killed(Page page, const layout& shape, int place)
 
 inline bool is_dead(const ItemPointerData& tid) { return tid.ip_posid == 0; }
 
-// Whether a living record's TID, with the bit `empty_set` cleared, can be the TID of a row. (PostgreSQL would treat
+// Whether a live record's TID, with the bit `empty_set` cleared, can be the TID of a row. (PostgreSQL would treat
 // InvalidBlockNumber as a request for a new page of the table.)
 inline bool is_possible(const ItemPointerData& tid)
 {

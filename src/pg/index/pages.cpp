@@ -28,8 +28,8 @@ struct page_place {
 constexpr std::size_t place_count = 4096;
 page_place places[place_count];
 
-// If a page is found by its place, the usage count of its buffer does not rise. So one use out of this many calls
-// ReadBuffer() instead; otherwise the most-used pages would be evicted early.
+// If a page is found by its place, the usage count of its buffer does not rise. So one use in every `uses_that_count`
+// goes through ReadBuffer() instead; otherwise the most-used pages would be evicted early.
 constexpr std::uint32_t uses_that_count = 16;
 
 page_place& place_of(Oid file, BlockNumber block) { return places[(file * 31 + block) % place_count]; }

@@ -92,8 +92,8 @@ std::uint64_t claim(Relation index, const run& which)
     return first_id;
 }
 
-// Copies living records to new pages, from the last record to the first, so that a page's link to the next page is
-// always known. The last page links to the meta page, because no page may lack a link except the open page of the tail.
+// Copies live records to new pages, from the last record to the first, so that a page's link to the next page is always
+// known. The last page links to the meta page, because no page may lack a link except the open page of the tail.
 growing<BlockNumber>
 copy_records(Relation index, const layout& shape, std::span<const BlockNumber> blocks, std::uint64_t first_id)
 {

@@ -1,6 +1,6 @@
 // Estimates for the planner how many rows % and minhash_similar() select. Of the statistics, only the numbers of
 // distinct signatures and of NULLs are used. No operator is applied to the values in the statistics: they may be
-// secrets of other users, or have another type, if a user-defined operator uses these estimators.
+// secrets of other users. If a user-defined operator uses these estimators, they may not even be signatures.
 #include "pg/arguments.h"
 #include "pg/settings.h"
 #include "pg/similar/query.h"

@@ -97,8 +97,8 @@ void extend_file(RelationData* relation, std::uint32_t first, std::uint32_t page
 bool holds_lock(const LOCKTAG& tag, int mode);
 bool may_change(int buffer);
 
-// Makes index expressions run with a safe search path. (Before PostgreSQL 17, it does nothing: there, PostgreSQL's own
-// maintenance commands do not use a safe path, either.)
+// Makes index expressions run with a safe search path. (Before PostgreSQL 17, it does nothing, because PostgreSQL's own
+// maintenance commands do not use a safe path in those versions either.)
 void restrict_search_path();
 
 // Keeps the planner from using a path whose costs are already infinite. Before PostgreSQL 18, the costs are enough.

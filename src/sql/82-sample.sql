@@ -39,7 +39,8 @@ BEGIN
     -- of the rows at the threshold of the lookup, and fewer rows above it. So the lookup uses a lower threshold than
     -- the user's. Of the rows at the user's threshold, it then misses no more than the settings allow, half of them for
     -- each of the two reasons. For estimates, the lower threshold follows from a bound on normal quantiles. For bands,
-    -- it is computed as if each band had two slots, because the recall of such bands rises least with the similarity.
+    -- it is computed as for bands of two slots: with more slots, recall rises faster with the similarity, and a higher
+    -- threshold would do. (An index never searches bands of a single slot.)
     IF arguments ? 'bands' THEN
         EXECUTE format('SELECT 1 - %s.lsh_probability($1, $2, $3)', schema) INTO missed
             USING threshold, CAST(arguments->>'bands' AS integer), CAST(arguments->>'rows' AS integer);

@@ -12,8 +12,8 @@ namespace minhash::bulk {
 
 namespace {
 
-// The usual number of witnesses of a row. With fewer witnesses, more rows that do not contain the row would have enough
-// of them. With more, the index would be larger.
+// The usual number of witnesses of a row. With fewer, more of the other rows would have enough of a row's witnesses
+// without containing that row. With more, the index would be larger.
 constexpr std::uint32_t usual_witnesses = 24;
 
 // Witnesses are drawn from a pool of shingles. The size of the pool is twice the number of shingles that may be

@@ -148,10 +148,10 @@ Value* find_shared(const row_set& rows, shared_number number)
     return find_shared<Value>(*rows.owner, number);
 }
 
-// Call this before a step in which each process leaves a store to the others.
+// Call this before a step in which each process hands the others a store.
 void expect_stores(const row_set& rows, shared_number& notes);
 
-// Leaves a store that this process has filled in the current step to all processes.
+// Hands all processes a store that this one has filled in the current step.
 void leave_store(const row_set& rows, byte_store* store, shared_number notes);
 
 // Opens views of the stores that processes have left, one for each process.

@@ -30,7 +30,7 @@ struct collector {
     candidate_counts counts;
 };
 
-// The note of the candidates that a member has collected for a range.
+// The note (store.h) of the store that has the candidates that a member has collected for a range.
 store_note& note_of(const row_set& rows, std::size_t member, std::uint32_t range)
 {
     return find_shared<store_note>(rows, rows.shared->candidates)[member * rows.shared->range_count + range];

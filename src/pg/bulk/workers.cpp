@@ -164,8 +164,8 @@ bulk::shared_number allocate_shared(bulk::host& host, std::size_t bytes, bool ne
                 errmsg("out of shared memory"),
                 errdetail("Failed on request of %zu bytes.", bytes),
                 errhint("Set max_parallel_maintenance_workers to 0 to do without."));
-    // Shared memory has no huge pages. Page faults on its many small pages would take up to a sixth of a call's time,
-    // so all pages are mapped now.
+    // Dynamic shared memory usually has no huge pages. (DSA_ALLOC_HUGE only permits large allocations.) Page faults on
+    // its many small pages would take up to a sixth of a call's time, so all pages are mapped now.
     if (DsaPointerIsValid(made))
         map_pages(dsa_get_address(self.area, made), bytes);
     return made;

@@ -69,8 +69,8 @@ struct checker {
     BlockNumber visited;
 };
 
-// Raises an ERROR if the meta page still has the run, or the tail, that is being checked. Returns false if the run or
-// the tail has been replaced.
+// Reports damage, unless the run or the tail that is being checked has been replaced in the meantime. In that case,
+// returns false.
 bool doubt(const checker& state, BlockNumber block, const char* what)
 {
     meta later;

@@ -78,7 +78,7 @@ constexpr int page_room = trailer_offset - contents_offset;
 
 constexpr int most_levels = 8;
 
-// A run. Its pages of records are a chain of record_pages pages, which starts at `first` and follows the trailers'
+// A run. Its pages of records are a chain of `record_pages` pages, which starts at `first` and follows the trailers'
 // `next`. The `next` of the last page means nothing.
 struct run {
     std::uint64_t id;

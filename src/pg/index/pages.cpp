@@ -197,8 +197,8 @@ bool is_free(Page page) { return PageIsNew(page) || is_kind(page, page_kind::fre
 
 BlockNumber count_blocks(Relation index)
 {
-    // A session that extends the index locks the new page before it releases this lock. So no block counted here is a
-    // new page that its session has not locked yet.
+    // A session that extends the index locks the new page before it releases this lock. So each new page that is
+    // counted here has been locked by the session that added it.
     LockRelationForExtension(index, ExclusiveLock);
     const BlockNumber blocks = RelationGetNumberOfBlocks(index);
     UnlockRelationForExtension(index, ExclusiveLock);

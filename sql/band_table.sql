@@ -473,4 +473,11 @@ SELECT statement, pg_temp.error_of(statement) FROM unnest(ARRAY[
     'ALTER TABLE fixed ALTER other TYPE bigint, DROP COLUMN body', 'SELECT lsh_drop_band_table(''fixed'')']) statement;
 SELECT lsh_drop_band_table('fixed_1_bands'), lsh_drop_band_table('fixed_bands');
 ALTER TABLE fixed ALTER sig TYPE minhash_signature(64);
+-- A band table without triggers can still be dropped.
+SELECT lsh_create_band_table('fixed');
+SET client_min_messages = warning;
+ALTER TABLE fixed DROP COLUMN sig CASCADE;
+RESET client_min_messages;
+SELECT lsh_drop_band_table('fixed_bands');
+SELECT proname FROM pg_proc WHERE proname ~ '^fixed';
 DROP TABLE fixed;

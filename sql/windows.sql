@@ -8,7 +8,10 @@ SELECT * FROM lsh_windows('one two three', 3, 3);
 SELECT * FROM lsh_windows('one two three', 40);
 -- Steps longer than windows would leave out words.
 SELECT call, pg_temp.error_of('SELECT ' || call) FROM unnest(ARRAY['lsh_windows(''a b c d e f g'', 2, 3)',
-    'lsh_windows(''a b c d e f g'', 5)', 'lsh_windows(''a b c d e f g'', 5, 5)']) call;
+    'lsh_windows(''a b c d e f g'', 1, 20)', 'lsh_windows(''a b c d e f g'', 5, 5)']) call;
+SELECT * FROM lsh_windows('a b c d e f g', 3);
+SELECT * FROM lsh_windows('a b c', 1);
+SELECT count(*) FROM lsh_windows('a b c', NULL);
 SELECT count(*) FROM lsh_windows('');
 SELECT count(*) FROM lsh_windows(E' \n ');
 SELECT count(*) FROM lsh_windows(NULL);

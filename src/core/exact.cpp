@@ -29,7 +29,8 @@ std::uint32_t unit_start(const shingle_walk& walk, std::uint32_t at) noexcept
     return walk.how.of == unit::word && at < walk.end ? at + 1 : at;
 }
 
-constexpr std::int64_t seed = 0;
+// Hashes are made with a secret, so that nobody can write a text of which many shingles have one hash.
+std::int64_t secret_seed() noexcept { return static_cast<std::int64_t>(probing.flip); }
 
 // Different shingles of up to this many bytes have different hashes.
 constexpr std::uint32_t told_by_hash = 8;
@@ -67,7 +68,7 @@ void group_ascii(shingle_walk& walk, shingle_group& out) noexcept
         out.begin[i] = first + i;
         out.end[i] = first + i + static_cast<std::uint32_t>(size);
     }
-    kernels->hash_windows(walk.buffer + first, out.count, size, seed, out.lo, out.hi);
+    kernels->hash_windows(walk.buffer + first, out.count, size, secret_seed(), out.lo, out.hi);
     walk.started = true;
     walk.from = out.begin[out.count - 1];
     walk.to = out.end[out.count - 1];
@@ -114,7 +115,7 @@ bool next(shingle_walk& walk, shingle_group& out) noexcept
         out.count++;
         bytes += shingle.bytes;
     }
-    kernels->hash_ranges(walk.buffer, out.begin, out.end, out.count, seed, out.lo, out.hi);
+    kernels->hash_ranges(walk.buffer, out.begin, out.end, out.count, secret_seed(), out.lo, out.hi);
     return out.count > 0;
 }
 

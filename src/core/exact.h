@@ -34,7 +34,7 @@ start_walk(const std::uint8_t* buffer, std::uint32_t from, std::uint32_t end, co
 
 constexpr std::size_t most_grouped = 256;
 
-// Some consecutive shingles of a text, and the halves of their hashes (hash.h: hash_bytes).
+// Some consecutive shingles of a text, and the halves of their hashes (hash.h: hash_bytes; the seed is secret).
 struct shingle_group {
     std::size_t count;
     std::uint32_t begin[most_grouped + padding]; // offsets in the buffer
@@ -67,7 +67,7 @@ struct shingle_counts {
     overlap sizes;                  // of the two sets (or bags), and of what they share
 };
 
-// The size of the table for this many entries, at most 2^31. At least half of its places stay free.
+// The size of the table for this many entries. At least half of its places stay free.
 std::size_t table_size(std::size_t entries) noexcept;
 
 // Whether there is room for this many more distinct shingles. If not, the caller must provide more entries, which begin

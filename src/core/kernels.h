@@ -33,8 +33,8 @@ struct kernel_table {
     // Whether all bytes are below 128.
     bool (*is_ascii)(const u8* text, std::size_t bytes) noexcept;
 
-    // Writes the positions at which the characters of a text start, followed by `bytes`. Returns the number of
-    // characters, or 0 if the text is empty or not valid UTF-8.
+    // Writes the position at which each character of a text starts, and then `bytes`, the end of the last character.
+    // Returns the number of characters, or 0 if the text is empty or not valid UTF-8.
     std::size_t (*find_characters)(const u8* text, std::size_t bytes, u32* begin) noexcept;
 
     // Writes the positions of the spaces (' ') in a text, in order. Returns their number, at most `bytes`.

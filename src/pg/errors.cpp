@@ -16,9 +16,8 @@ namespace {
 const char* advice(std::string_view name)
 {
     if (name == "num_hashes")
-        return "128 hashes estimate a similarity of 0.8 with a standard error of 0.035. The size of shingles is "
-               "another "
-               "argument, shingle_size.";
+        return "128 hashes estimate a similarity of 0.8 with a standard error of 0.035. In functions of texts, "
+               "shingle_size is the size of shingles.";
     if (name == "shingle_size")
         return "5 characters suit short and ordinary texts, 3 to 5 words long ones.";
     if (name == "bands" || name == "rows")

@@ -74,11 +74,11 @@ COMMENT ON FUNCTION shingle_headline(text, text, text, integer, text, boolean, b
 CREATE FUNCTION lsh_windows(
     document text,
     words integer DEFAULT 40,
-    step integer DEFAULT 20,
+    step integer DEFAULT NULL,
     OUT "position" integer,
     OUT passage text
 ) RETURNS SETOF record
-    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100 ROWS 20;
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 100 ROWS 20;
 COMMENT ON FUNCTION lsh_windows(text, integer, integer) IS
-    'windows of some words, one at every step, with the number of their first character. '
+    'windows of some words, one at every step (by default, half of words), with the number of their first character. '
     'Example: lsh_windows(body, words => 5, step => 2)';

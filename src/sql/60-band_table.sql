@@ -338,7 +338,10 @@ DECLARE
 BEGIN
     IF target IS NULL THEN
         RAISE EXCEPTION 'relation with OID % does not exist', band_table::oid USING ERRCODE = 'undefined_table';
-    ELSIF made = '{}' THEN
+    ELSIF made <> '{}' THEN
+        EXECUTE array_to_string(made, '; ');
+    ELSIF NOT EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_proc'::regclass AND refclassid = 'pg_class'::regclass
+            AND refobjid = band_table AND obj_description(objid, 'pg_proc') = marked) THEN
         SELECT refobjid::regclass INTO its_own
         FROM pg_trigger AS t JOIN pg_depend AS d ON classid = 'pg_trigger'::regclass AND objid = t.oid
         WHERE tgrelid = band_table AND refclassid = 'pg_class'::regclass AND refobjid <> band_table
@@ -347,8 +350,7 @@ BEGIN
             USING ERRCODE = 'wrong_object_type',
                 HINT = coalesce('Its band table is ' || its_own || '.', 'Other tables are dropped by DROP TABLE.');
     END IF;
-    EXECUTE array_to_string(made, '; ');
-    EXECUTE format('DROP TABLE %s', target);
+    EXECUTE format('DROP TABLE %s', target); -- and functions whose triggers are gone
 END $$;
 COMMENT ON FUNCTION lsh_drop_band_table(regclass) IS
     'drops a band table, its triggers and their functions. Example: lsh_drop_band_table(''articles_bands'')';

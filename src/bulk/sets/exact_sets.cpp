@@ -151,7 +151,7 @@ void keep_by_loaded(exact_sets& state, std::uint32_t row, std::size_t had)
     std::copy(others.begin(), others.end(), const_cast<std::uint64_t*>(record->elements()));
 }
 
-// Keeps the row in `fresh` by itself, without a leader (kept_rows.h).
+// Keeps the row that was read into `fresh`: by itself, without a leader (kept_rows.h).
 void keep_alone(exact_sets& state, std::uint32_t row, std::size_t had)
 {
     const std::span<const std::uint64_t> others = state.fresh.elements();

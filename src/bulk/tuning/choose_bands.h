@@ -95,7 +95,7 @@ bands_plan choose_by_cost(const bands_wanted& wanted, agreement_counts sample, c
 // Approximate numbers of the candidates that a process has collected.
 struct candidate_counts {
     double pairs;        // different pairs of small buckets
-    double likely;       // those of these pairs whose signatures allow the rows to be near
+    double likely;       // how many of these pairs have signatures that do not rule out that the rows are near
     double bucket_pairs; // pairs of rows of large buckets; a pair counts for each bucket that it shares
 };
 

@@ -10,6 +10,7 @@ extern "C" {
 #include "catalog/pg_proc.h"
 #include "catalog/pg_trigger.h"
 #include "catalog/pg_type.h"
+#include "commands/trigger.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
 #include "utils/array.h"
@@ -85,7 +86,8 @@ MINHASH_FUNCTION(lsh_tie_band_table)
     const Relation opened = relation_open(source, AccessShareLock);
     const AttrNumber id = check_column(opened, PG_GETARG_INT16(3));
     const AttrNumber signature = check_column(opened, PG_GETARG_INT16(4));
-    const TriggerDesc* const triggers = opened->trigdesc;
+    // A copy, because recording a dependency can make PostgreSQL free the relation's own list.
+    const TriggerDesc* const triggers = CopyTriggerDesc(opened->trigdesc);
     const ArrayIterator functions = array_create_iterator(PG_GETARG_ARRAYTYPE_P(2), 0, nullptr);
     Datum value;
     for (bool null; array_iterate(functions, &value, &null);) {

@@ -34,7 +34,8 @@ const char* advice_for_column(const bulk_call& call, TupleDesc columns)
 {
     const Oid first = type_of(columns, 1);
     const Oid second = getBaseType(type_of(columns, 2));
-    if (is_text(first) || getBaseType(first) == call.signature_type)
+    const bool may_be_id = second == INT8OID || second == INT4OID || second == INT2OID || second == UUIDOID;
+    if (may_be_id && (is_text(first) || getBaseType(first) == call.signature_type))
         return "Return the id first: SELECT id, body FROM articles.";
     if (second == BYTEAOID)
         return "Decode it: convert_from(column, 'UTF8').";
@@ -65,21 +66,26 @@ bool has_texts(const bulk_call& call, TupleDesc columns)
     StringInfoData texts;
     initStringInfo(&names);
     initStringInfo(&texts);
-    bool only_texts = columns->natts > 2; // after the first column
+    int text_count = 0; // without the first column, a scope and a rank
+    int other_count = 0;
     for (int i = 0; i < columns->natts; i++) {
         const char* const name = NameStr(TupleDescAttr(columns, i)->attname);
         appendStringInfo(&names, "%s\"%s\"", i > 0 ? ", " : "", name);
-        if (i > 0)
-            appendStringInfo(&texts, ", %s", quote_identifier(name));
-        only_texts = only_texts && (i == 0 || is_text(type_of(columns, i + 1)));
+        if (i == 0 || strcmp(name, "scope") == 0 || strcmp(name, "rank") == 0)
+            continue;
+        const bool has_name = strcmp(name, "?column?") != 0;
+        appendStringInfo(&texts, ", %s", quote_identifier(name));
+        (has_name && is_text(type_of(columns, i + 1)) ? text_count : other_count)++;
     }
     ereport(ERROR,
             errcode(ERRCODE_DATATYPE_MISMATCH),
             errmsg("query must return id and signature or text, and may return %s",
                    call.wanted.ranked ? "columns named scope and rank" : "a column named scope"),
             columns->natts > 0 ? errdetail("It returns %s.", names.data) : errdetail("It returns no columns."),
-            only_texts
-                ? errhint("Join texts that are to be compared as one: concat_ws(' '%s).", texts.data)
+            text_count > 1 && other_count == 0
+                ? errhint("Join texts that are to be compared as one: concat_ws(' '%s). To compare only rows of one "
+                          "group, name the column of groups scope.",
+                          texts.data)
                 : errhint("Use, for example, SELECT id, body%s FROM articles.",
                           call.wanted.ranked ? ", language AS scope, -length(body) AS rank" : ", language AS scope"));
 }

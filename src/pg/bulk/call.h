@@ -66,7 +66,7 @@ void read_query(bulk_call& call, const planned_select& query);
 void end_reading(bulk_call& call);
 
 // Ends a call: reports if temporary files were used, and frees the files, the rows, and all memory of the call. Returns
-// the value that the SQL function must return, besides the rows of its result.
+// the dummy Datum that the SQL function must return; the result is its rows.
 Datum end_call(bulk_call& call);
 
 // How many rows the engine has.

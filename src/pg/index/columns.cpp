@@ -56,10 +56,14 @@ bool is_unique(Relation heap, AttrNumber column)
     return is;
 }
 
-// Whether nearly all values of a column differ, by the statistics of the last ANALYZE.
+// Whether nearly all values of a column differ, by the statistics of the last ANALYZE. The first rows of a table say
+// little about those to come.
 bool is_nearly_unique(Relation heap, AttrNumber column)
 {
     constexpr double nearly_all = 0.9;
+    constexpr double enough_rows = 1000;
+    if (heap->rd_rel->reltuples < enough_rows)
+        return false;
     const HeapTuple found = SearchSysCache3(STATRELATTINH,
                                             ObjectIdGetDatum(RelationGetRelid(heap)),
                                             Int16GetDatum(column),

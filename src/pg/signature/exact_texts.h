@@ -9,7 +9,7 @@
 
 namespace minhash::pg {
 
-constexpr std::size_t most_exact_shingles = std::size_t{1} << 26; // a table for this many takes 3 GiB
+constexpr std::size_t most_exact_shingles = std::size_t{1} << 26; // their entries and table take 3.5 GB
 
 struct exact_texts {
     shingling how;

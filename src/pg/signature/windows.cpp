@@ -64,19 +64,22 @@ text* copy_passage(const char* at, const char* end)
 
 } // namespace
 
-// lsh_windows(document, words, step) -> (position, passage) rows
+// lsh_windows(document, words, step) -> (position, passage) rows; none if the document or words is NULL
 MINHASH_FUNCTION(lsh_windows)
 {
+    const ReturnSetInfo& result = start_rows(fcinfo);
+    if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
+        return static_cast<Datum>(0);
     text* const document = PG_GETARG_TEXT_PP(0);
     const int words = arg_between(fcinfo, 1, "words", 1, INT_MAX / 2);
-    const int step = arg_between(fcinfo, 2, "step", 1, INT_MAX / 2);
+    const int half = (words + 1) / 2;
+    const int step = PG_ARGISNULL(2) ? half : arg_between(fcinfo, 2, "step", 1, INT_MAX / 2);
     if (step > words)
         ereport(ERROR,
                 errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                 errmsg("step must not be greater than words"),
                 errdetail("A window of %d words at every %d words would skip words.", words, step),
-                errhint("Use, for instance, step => %d.", (words + 1) / 2));
-    const ReturnSetInfo& result = start_rows(fcinfo);
+                errhint("Leave out step to get half of words, %d.", half));
 
     const char* const end = VARDATA_ANY(document) + VARSIZE_ANY_EXHDR(document);
     const char* counted = VARDATA_ANY(document); // up to here, characters have been counted

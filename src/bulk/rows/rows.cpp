@@ -148,7 +148,7 @@ std::uint32_t rows_at_once(const shared_rows& shared)
     return std::clamp(shared.count / (units_of_each * shared.processes), least, most);
 }
 
-// Adds to rows.work. Once there is enough work for workers, makes the stores accessible to them, if there can be any.
+// Adds to rows.work. If the host can have workers, makes the stores accessible to them as soon as there is enough work.
 void count_work(row_set& rows, std::size_t bytes)
 {
     host& owner = *rows.owner;

@@ -79,8 +79,8 @@ row_set* make_rows(memory_budget& budget, task task, bool texts);
 // In scoped tasks: sets the scope of the row that will be taken next. A scope can be any number.
 void set_scope(row_set& rows, std::uint32_t scope);
 
-// Takes the next row; a set has no more than most_rows rows. The signature must have the task's scheme. Returns false
-// for the empty set, which is near nothing, and takes no row. If `place` is not 0, the host can use it to read the
+// Takes the next row; a set has no more than most_rows rows. The signature must have the task's scheme. An empty set is
+// near nothing: for it, returns false and takes no row. If `place` is not 0, the host can use it to read the
 // signature's stored slots again, so the slots are not kept.
 bool take_signature(row_set& rows, const signature& value, std::uint64_t place = 0);
 

@@ -1,9 +1,9 @@
 // Chooses the numbers of hashes, bands and rows per band that the user has not specified. The choice with the lowest
 // cost is used; the costs are predicted from a sample of the call's rows (bulk/tuning/choose_bands.h). The choice
-// depends only on the rows and the arguments of the call. A bad choice costs time but no recall, so scopes can be
-// ignored. But with max_bucket, a bad choice would cost recall: buckets would be larger, and too large ones are left
-// out. In this case, no sample is used, and bands have as many rows as the threshold, the recall and the number of
-// hashes allow.
+// depends only on the rows and the arguments of the call. The scopes of the sample's rows are ignored: this can make
+// the choice worse, but a bad choice costs only time, not recall. But with max_bucket, a bad choice would cost recall:
+// buckets would be larger, and too large ones are left out. In this case, no sample is used, and bands have as many
+// rows as the threshold, the recall and the number of hashes allow.
 #include "pg/bulk/call.h"
 #include "pg/errors.h"
 

@@ -61,8 +61,8 @@ struct shared_build {
     pg_atomic_uint64 next_id;
     pg_atomic_uint64 records;
 
-    // The run that is being made, and the part of its records whose leaves are being written: those on `pages`
-    // consecutive pages, from block `first` on.
+    // The run that is being made. Leaves are being written for those of its records that are on the `pages` consecutive
+    // pages from block `first` on.
     std::uint64_t run_id;
     BlockNumber first;
     std::uint32_t pages;

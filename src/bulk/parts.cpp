@@ -1,5 +1,5 @@
-// Maps each step to the function that does one process's part of the step. This file is outside the engine's
-// directories, because each of them can have steps.
+// Maps each step to the function that does one process's part of the step. This file is in no subdirectory of the
+// engine, because the functions come from several subdirectories.
 #include "bulk/rows/steps.h"
 
 namespace minhash::bulk {

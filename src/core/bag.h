@@ -1,11 +1,11 @@
 // Bags: counts how often each shingle occurs, and turns its i-th occurrence into a separate element. The order of
-// occurrences does not matter, so a text with many distinct shingles can be counted in parts, as in radix joins (Boncz,
-// Manegold, Kersten, VLDB 1999): the shingles of a part wait until there are many of them, and are then counted in that
-// part's table while the table is in the cache.
+// occurrences does not matter. So the shingles of a text with many distinct ones can be divided into parts, as in radix
+// joins (Boncz, Manegold, Kersten, VLDB 1999). The shingles of a part wait until there are many of them. Then they are
+// counted in that part's table while the table is in the cache.
 //
 // The caller provides the memory, which is bounded. A pass over the text counts the shingles whose places (probe.h) lie
 // in one range of values. When a table overflows, the pass is repeated with a larger table, with parts, or with half of
-// the range. Some occurrences may then be passed on a second time, which does no harm, because absorbing an element
+// the range. Then some occurrences may be passed on a second time. This does no harm, because absorbing an element
 // twice does not change a signature (sketch.h).
 #pragma once
 
@@ -33,14 +33,14 @@ struct bag_counter {
     bool overflowed;      // this pass must be repeated
 
     std::size_t part;    // the part to be counted next
-    std::size_t counted; // how many waiting shingles of this part have been counted
+    std::size_t counted; // how many of the part's waiting shingles have been counted
     std::uint32_t waits[bag_parts];
     std::uint32_t used[bag_parts];
     std::uint32_t few_waiting[2 * max_batch]; // used as `waiting` if there is only one part
 };
 
-// How many words of memory a text of `text_bytes` bytes needs: a short text needs only a small table. A text has no
-// more shingles than bytes, so only a text of more than three million bytes can need passes for several ranges.
+// How many words of memory are needed for a text of `text_bytes` bytes. A short text needs only a small table. A text
+// has no more shingles than bytes, so only a text of more than three million bytes can need passes for several ranges.
 std::size_t bag_room(std::size_t text_bytes) noexcept;
 
 // Prepares the first pass over a text.
@@ -49,16 +49,16 @@ void start(bag_counter& state, std::span<std::uint32_t> room) noexcept;
 // Prepares the next pass over the whole text. Returns false if all shingles have been counted.
 bool start_next_pass(bag_counter& state) noexcept;
 
-// Sets aside those shingles of a batch whose places lie in the pass's range. Before the next batch is set aside,
-// number_occurrences() must have returned false.
+// Sets aside those shingles of a batch whose places lie in the pass's range. Before the next batch, call
+// number_occurrences() until it returns false.
 void set_aside(bag_counter& state, const shingle_batch& batch) noexcept;
 
-// Makes a batch of numbered occurrences from shingles that were set aside: from parts in which many wait or, once the
-// text is `complete`, from all parts. Returns false if no such shingles are left, or if a table has overflowed.
+// Makes a batch of numbered occurrences from shingles that were set aside. Before the text is `complete`, only parts in
+// which many shingles wait are used. Returns false if no shingles are left to use, or if a table has overflowed.
 bool number_occurrences(bag_counter& state, bool complete, shingle_batch& batch) noexcept;
 
-// Counts a batch of shingles. Calls take(const shingle_batch&) for batches of numbered occurrences, each of which is
-// made in `batch`, whose contents are lost. The occurrences may be of shingles from this call or from earlier calls.
+// Counts a batch of shingles. Calls take(const shingle_batch&) for batches of numbered occurrences. These batches are
+// made in `batch`, and overwrite its shingles. They may contain occurrences of shingles from earlier calls.
 template <typename Take>
 void each_occurrence(bag_counter& state, bool complete, shingle_batch& batch, Take&& take)
 {

@@ -1,9 +1,9 @@
-// Makes band keys from signatures. A band is `rows` consecutive slots. Equal keys stand for equal slots in the same
-// band, except for collisions. Collisions by chance are very rare. But two bands with different numbers can have the
-// same key if they have three bytes and differ only in the last one: XXH3 XORs this byte with the sum of a constant and
-// the seed, which is the band's number, so a difference in the byte can cancel out the difference in the seed. Slots
-// after the last band are not used. (Banding is described in Leskovec, Rajaraman, Ullman: Mining of Massive Datasets,
-// 3.4.)
+// Makes band keys from signatures. A band is `rows` consecutive slots. If two keys are equal, they are made from equal
+// slots of the same band, unless the keys collide. Collisions by chance are very rare. But two bands with different
+// numbers can have the same key if each band has three bytes, and only the last byte differs. The reason is that XXH3
+// XORs this byte with the sum of a constant and the seed, which is the band's number. So a difference in the byte can
+// cancel out the difference in the seed. Slots after the last band are not used. (Banding is described in Leskovec,
+// Rajaraman, Ullman: Mining of Massive Datasets, 3.4.)
 #pragma once
 
 #include "core/codec.h"
@@ -14,8 +14,8 @@
 
 namespace minhash {
 
-// Narrower slots agree by chance too often to tell texts apart, and their bands would not always start at a byte
-// boundary.
+// Slots with fewer bits agree by chance too often to tell texts apart. Besides, bands of such slots would not always
+// start at a byte boundary.
 constexpr int min_band_bits = 8;
 
 // Whether signatures of this scheme can be cut into `bands` bands of `rows` slots. Check this before you call

@@ -23,19 +23,19 @@ std::uint32_t unit_end(const shingle_walk& walk, std::uint32_t at) noexcept
                             : at + static_cast<std::uint32_t>(static_cast<const std::uint8_t*>(space) - here);
 }
 
-// The start of the unit after one that ends at `at`.
+// The start of the next unit, if a unit ends at `at`.
 std::uint32_t unit_start(const shingle_walk& walk, std::uint32_t at) noexcept
 {
     return walk.how.of == unit::word && at < walk.end ? at + 1 : at;
 }
 
-// Hashes are made with a secret, so that nobody can write a text of which many shingles have one hash.
+// Hashes are made with a secret, so that nobody can write a text in which many shingles have the same hash.
 std::int64_t secret_seed() noexcept { return static_cast<std::int64_t>(probing.flip); }
 
 // Different shingles of up to this many bytes have different hashes.
 constexpr std::uint32_t told_by_hash = 8;
 
-// The place in the table that has a shingle's number, or that is free for it.
+// The place in the table that has a shingle's number. If the shingle is new, the free place where its number would go.
 std::uint32_t&
 find_place(const shingle_counts& counts, std::uint64_t hash, std::uint64_t place, const shingle_range& shingle) noexcept
 {
@@ -52,8 +52,8 @@ find_place(const shingle_counts& counts, std::uint64_t hash, std::uint64_t place
 
 std::uint64_t hash_at(const shingle_group& group, std::size_t i) noexcept { return join(group.lo[i], group.hi[i]); }
 
-// If the next shingles consist of ASCII characters, makes a group of them. Otherwise, and at the end of the text, the
-// group is empty.
+// If units are characters, and the next characters are all ASCII, makes a group of the next shingles. Otherwise, and at
+// the end of the text, the group is empty.
 void group_ascii(shingle_walk& walk, shingle_group& out) noexcept
 {
     const std::size_t size = walk.how.size;

@@ -23,10 +23,10 @@ struct shingle_range {
 struct shingle_walk {
     const std::uint8_t* buffer;
     shingling how;
-    std::uint32_t from; // where the last shingle started; before the first, where the text starts
-    std::uint32_t to;   // where it ended; before the first, equal to `from`
+    std::uint32_t from; // where the last shingle started; before the first shingle, where the text starts
+    std::uint32_t to;   // where the last shingle ended; before the first shingle, equal to `from`
     std::uint32_t end;  // where the text ends
-    bool started;       // whether there was a shingle
+    bool started;       // whether there has been a shingle
 };
 
 shingle_walk
@@ -46,10 +46,10 @@ struct shingle_group {
 };
 
 // Sets `out` to the next shingles; returns false at the end. A text shorter than a window is itself the only shingle.
-// An empty text has none. Shingles can be as long as the text; a group has fewer shingles if they are long.
+// An empty text has no shingles. A shingle can be as long as the text, so a group has fewer shingles if they are long.
 bool next(shingle_walk& walk, shingle_group& out) noexcept;
 
-// A distinct shingle, where it was first found, and how often it occurs in each of two texts.
+// A distinct shingle: its hash, where it was first found, and how often it occurs in each of the two texts.
 struct counted_shingle {
     std::uint64_t hash;
     shingle_range first;
@@ -63,15 +63,16 @@ struct shingle_counts {
     bool bag;
     std::span<counted_shingle> entries;
     std::size_t used;               // how many entries there are
-    std::span<std::uint32_t> table; // for each place, one more than the number of an entry, or 0; a power of two
-    overlap sizes;                  // of the two sets (or bags), and of what they share
+    std::span<std::uint32_t> table; // for each place: 0, or one more than an entry's number; size: a power of two
+    overlap sizes;                  // the sizes of the two sets (or bags), and of what they share
 };
 
 // The size of the table for this many entries. At least half of its places stay free.
 std::size_t table_size(std::size_t entries) noexcept;
 
-// Whether there is room for this many more distinct shingles. If not, the caller must provide more entries, which begin
-// with those that are there, and a zeroed table; then it calls enter() for all entries that are there, some at a time.
+// Whether there is room for this many more distinct shingles. If not, the caller must provide a longer array of
+// entries, which begins with the used entries, and a zeroed table. Then the caller must call enter() for all used
+// entries, some at a time.
 bool has_room(const shingle_counts& counts, std::size_t shingles) noexcept;
 void enter(shingle_counts& counts, std::size_t first, std::size_t end) noexcept;
 
@@ -81,9 +82,9 @@ void count(shingle_counts& counts, const shingle_group& group, int text) noexcep
 // The entry of a shingle, which must have been counted.
 counted_shingle& entry_of(const shingle_counts& counts, const shingle_group& group, std::size_t i) noexcept;
 
-// Whether the other text shares this occurrence of a shingle. Call this after both texts have been counted, once for
-// each occurrence in `text`, in text order. In bags, a shingle is shared as often as it occurs in the text that has it
-// less often, and its first occurrences are the shared ones. Each of them lowers the other text's count.
+// Whether the other text shares this occurrence of a shingle. First count both texts; then call this once for each
+// occurrence in `text`, in text order. Two bags share as many occurrences of a shingle as there are in the text that
+// has it less often. The first occurrences are the shared ones. Each shared occurrence lowers the other text's count.
 bool take_shared(shingle_counts& counts, const shingle_group& group, std::size_t i, int text) noexcept;
 
 } // namespace minhash

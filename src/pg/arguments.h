@@ -30,8 +30,8 @@ Value* arg_internal(FunctionCallInfo fcinfo, int argument)
 // The bytes of a text, in the server's encoding. The text must be detoasted.
 inline std::string_view view(const text* value) { return {VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value)}; }
 
-// Whether a text argument is a literal or a parameter that looks like an array, so that the caller probably meant an
-// array. (A text from a table may look like an array without being a mistake.)
+// Whether a text argument looks like an array and is a literal or a parameter. The caller then probably meant an array.
+// (A text from a table may look like an array without being a mistake.)
 bool is_array_literal(FunctionCallInfo fcinfo, int argument);
 
 // Decodes the stored bytes of a signature. An ERROR if they are damaged.
@@ -84,8 +84,8 @@ std::span<const Value> values_of(ArrayType* array)
 // The default way to cut texts into shingles.
 constexpr shingling default_shingling = {unit::character, 5, true, false};
 
-// Reads the arguments shingle_size, unit, fold and bag, of which the first is at position `first`. A NULL argument
-// stands for its default. An ERROR if one is out of range.
+// Reads the arguments shingle_size, unit, fold and bag. `first` is the position of shingle_size, and the others follow
+// it. A NULL argument stands for its default. An ERROR if an argument is out of range.
 shingling arg_shingling(FunctionCallInfo fcinfo, int first);
 
 unit arg_unit(FunctionCallInfo fcinfo, int argument);
@@ -104,7 +104,7 @@ int arg_between(FunctionCallInfo fcinfo, int argument, const char* name, int lea
 // An argument that is a probability or similarity; an ERROR if it is NaN or not between 0 and 1.
 double arg_fraction(FunctionCallInfo fcinfo, int argument, const char* name);
 
-// The default recall, which is the share of the pairs at the threshold that bands must find.
+// The default recall: of the pairs whose similarity is the threshold, bands must find this share.
 constexpr double default_recall = 0.95;
 
 // A threshold, and the recall that bands and rows must reach at this threshold. arg_aim() raises an ERROR if either is
@@ -116,8 +116,8 @@ struct aim {
 
 aim arg_aim(FunctionCallInfo fcinfo, int threshold, int recall);
 
-// The number of bands, and the number of rows in each band. arg_banding() reads them from two consecutive arguments,
-// each of which must be at least 1.
+// The number of bands, and the number of rows in each band. arg_banding() reads the two numbers from consecutive
+// arguments. Each number must be at least 1.
 struct banding {
     int bands;
     int rows;

@@ -55,7 +55,7 @@ extern "C" {
 #define AmAutoVacuumWorkerProcess            IsAutoVacuumWorkerProcess
 #endif
 
-#if PG_VERSION_NUM < 160000 // since 16, one function checks the owner or privileges of any object
+#if PG_VERSION_NUM < 160000 // since 16, one function checks the owner of any object, another the privileges
 #define object_ownercheck(catalogue, ...)            pg_class_ownercheck(__VA_ARGS__)
 #define object_aclcheck(catalogue, ...)              pg_namespace_aclcheck(__VA_ARGS__)
 #define tuplesort_getdatum(sort, forward, copy, ...) tuplesort_getdatum(sort, forward, __VA_ARGS__)
@@ -197,9 +197,9 @@ bool pin_recent(RelationData* relation, std::uint32_t block, int buffer)
     return true;
 }
 
-// PostgreSQL 16 and later can reserve disk space. In earlier versions, this function writes only the last page, which
-// leaves a hole in the file, as PostgreSQL's own hash indexes do. Writing zeros there would take a fifth of the time of
-// an index build.
+// PostgreSQL 16 and later can reserve disk space. In earlier versions, this function writes only the last page. That
+// leaves a hole in the file, as PostgreSQL's own hash indexes do. Filling the hole with zeros would take a fifth of the
+// time of an index build.
 void extend_file(RelationData* relation, std::uint32_t first, std::uint32_t pages)
 {
 #if PG_VERSION_NUM >= 160000

@@ -51,7 +51,7 @@ bool may_use_schema(Oid schema, Oid user);
 // PostgreSQL 17, the event that all extensions share.
 std::uint32_t bulk_wait_event();
 
-// Whether parallel workers must be used whatever they cost (debug_parallel_query, for developers).
+// Whether parallel workers must be used even if they cost more (debug_parallel_query, for developers).
 bool workers_are_forced();
 
 // Runs a started query to its end.
@@ -64,7 +64,8 @@ MinimalTupleData* form_minimal_tuple(TupleDescData* form, const Datum* values, c
 TableScanDescData* begin_parallel_scan(RelationData* table, ParallelTableScanDescData* scan);
 IndexFetchTableData* begin_index_fetch(RelationData* table);
 
-// The next value of a sort; false if there is none. The caller frees values passed by reference.
+// Sets `value` to the next value of a sort; returns false if there is none. If values of the type are passed by
+// reference, the caller must free `value`.
 bool next_of_sort(Tuplesortstate* sort, Datum& value);
 
 // Checks for cancel and, within VACUUM, sleeps as vacuum_cost_delay requires.
@@ -85,20 +86,20 @@ void show_property(ExplainState& state, const char* name, std::int64_t value);
 // Whether VACUUM may remove rows that a snapshot still sees (old_snapshot_threshold).
 bool may_remove_visible_rows();
 
-// file_of() returns the number of a relation's file. pin_recent() pins `buffer` if it still holds `block` of the
-// relation, and returns whether it does. This takes a third of the time of looking the block up.
+// file_of() returns the file number of a relation. If `buffer` still holds this block of the relation, pin_recent()
+// pins the buffer and returns true. Looking the block up would take three times as long.
 Oid file_of(RelationData* relation);
 bool pin_recent(RelationData* relation, std::uint32_t block, int buffer);
 
-// Appends empty pages to a relation's file. The caller must hold the lock against other processes that extend the file.
+// Appends empty pages to a relation's file. The caller must hold the lock that keeps other processes from extending it.
 void extend_file(RelationData* relation, std::uint32_t first, std::uint32_t pages);
 
 // For assertions: whether this session holds a lock, and whether it may change a page.
 bool holds_lock(const LOCKTAG& tag, int mode);
 bool may_change(int buffer);
 
-// Makes index expressions run with a safe search path. (Before PostgreSQL 17, it does nothing, because PostgreSQL's own
-// maintenance commands do not use a safe path in those versions either.)
+// Makes index expressions run with a safe search path. Before PostgreSQL 17, this function does nothing, because in
+// those versions PostgreSQL's own maintenance commands do not use a safe path either.
 void restrict_search_path();
 
 // Keeps the planner from using a path whose costs are already infinite. Before PostgreSQL 18, the costs are enough.

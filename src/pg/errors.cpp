@@ -1,4 +1,4 @@
-// Errors that several functions report, and the words that errors use for values.
+// Errors that several functions report, and the words in which errors describe values.
 #include "pg/errors.h"
 
 extern "C" {
@@ -31,7 +31,7 @@ const char* advice(std::string_view name)
     return "Leave the argument out to get its default.";
 }
 
-// A hint for two signatures of different schemes. It depends on the first difference that shows how the two were made.
+// A hint for two signatures of different schemes. The first difference that is found here determines the hint.
 int hint_for(const scheme& a, const scheme& b)
 {
     const bool external = a.method == method::external;

@@ -1,5 +1,5 @@
-// Errors that several functions report, and the words that errors use for values. Errors of only one function are in
-// that function.
+// Errors that several functions report, and the words in which errors describe values. An error that only one function
+// reports is in that function.
 #pragma once
 
 #include "pg/glue.h"

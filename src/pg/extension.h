@@ -23,7 +23,7 @@ const char* output_of(Oid type, Datum value);
 void require_order(Oid type, const char* detail, const char* hint = nullptr);
 
 // How values of the type are compared. The result lasts as long as the current memory context. If the type has a
-// collation and `collation` is valid, values are compared by `collation` instead.
+// collation and `collation` is valid, `collation` replaces the type's collation.
 SortSupportData order_of(Oid type, Oid collation = InvalidOid);
 
 } // namespace minhash::pg

@@ -1,6 +1,7 @@
-// Every file of the glue includes this file. It includes the two PostgreSQL headers that all others need, and defines
-// the macro for functions that SQL can call. Each file itself includes the other PostgreSQL headers that it needs.
-// Nothing in the glue has a destructor, because PostgreSQL's errors leave functions by longjmp().
+// Every file of the glue (the directory pg) includes this header. The header includes the two PostgreSQL headers that
+// all files need, and defines the macro for functions that SQL can call. Each file itself includes any other PostgreSQL
+// headers that it needs. Nothing in the glue has a destructor, because PostgreSQL's errors leave functions by
+// longjmp().
 #pragma once
 
 // Standard headers first: PostgreSQL's port.h redefines printf and its relatives.

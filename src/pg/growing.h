@@ -1,5 +1,6 @@
-// An array that grows, in the memory context that is current when start() is called. (The engine has another one, in
-// bulk/memory/host.h. Its memory comes from the host of the engine, which counts the memory and can refuse it.)
+// An array that grows, in the memory context that is current when start() is called. (The engine has a growing array of
+// its own, in bulk/memory/host.h. That array's memory comes from the host of the engine, which counts the memory and
+// can refuse to give more.)
 #pragma once
 
 #include "pg/glue.h"

@@ -60,9 +60,9 @@ void begin_phase(progress& call, TimestampTz now)
     call.marks[0] = call.marks[1] = {now, 0};
 }
 
-// The time left in the current phase, of which `share` is done, in microseconds. It is estimated from the pace in the
-// last eighth to quarter of the time since the phase began, because the pace changes: when candidates are verified,
-// later rows have fewer of them.
+// The time left in the current phase, in microseconds, if `share` of the phase is done. Only the pace in the last
+// eighth to quarter of the time since the phase began counts, because the pace changes: when candidates are verified,
+// later rows have fewer candidates.
 double left_of_phase(progress& call, double share, TimestampTz now)
 {
     auto& [older, newer] = call.marks;
@@ -74,9 +74,9 @@ double left_of_phase(progress& call, double share, TimestampTz now)
     return static_cast<double>(now - since.at) / (share - since.share) * (1 - share);
 }
 
-// Estimates the time left in the current phase, of which `share` is done, and in later phases. A phase's cost depends
-// on how similar the rows are, and on whether they are in memory. So once the phase's pace is known, it is used instead
-// of the expected cost. Empty if neither is known.
+// Estimates the time left in the current phase and in later phases, if `share` of the current phase is done. A phase's
+// cost depends on how similar the rows are, and on whether the rows are in memory. So once the phase's pace is known,
+// the pace replaces the expected cost. Empty if neither is known.
 std::optional<remaining_time> time_left(progress& call, const step_cost& cost, double share, TimestampTz now)
 {
     constexpr double enough = 0.05;
@@ -88,9 +88,9 @@ std::optional<remaining_time> time_left(progress& call, const step_cost& cost, d
     return remaining_time{0, after + *cost.phase * (1 - share) / nanoseconds};
 }
 
-// The progress as text: of the call if its cost is known, otherwise of the phase. Once a tenth is done, the text
-// includes the time left. The time left of the whole call is included only after candidates have been counted, and only
-// while at least two thirds of it are estimated from the pace of the current phase.
+// The progress as text: of the call if its cost is known, otherwise of the phase. Once a tenth is done, the text can
+// include the time left. For a whole call, this also requires that candidates have been counted, and that at least two
+// thirds of the time left are estimated from the pace of the current phase.
 const char* how_far(progress& call, const progress_step& step, TimestampTz now)
 {
     const auto done = static_cast<unsigned long long>(step.done);

@@ -1,6 +1,6 @@
 // Shows the progress of a long call: in a NOTICE every minhash_lsh.progress_interval, and every second in the title of
-// the process. A timeout sets a flag when it is time to do so, because reading the clock for every row could take
-// longer than reading the row itself.
+// the process. A timeout sets a flag when progress is due. Reading the clock for every row instead could take longer
+// than reading the row itself.
 //
 // A call can run within the query of another call. Each call shows its own progress.
 #pragma once
@@ -16,7 +16,7 @@ extern "C" {
 
 namespace minhash::pg {
 
-// The expected cost of a phase and of the phases after it, with the fields of expected_cost in bulk/memory/host.h.
+// The expected cost of a phase and of the phases after it. The fields are those of expected_cost in bulk/memory/host.h.
 struct step_cost {
     std::uint64_t rows;
     std::optional<double> phase;

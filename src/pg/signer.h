@@ -35,11 +35,11 @@ kept<Signer>& kept_of(FunctionCallInfo fcinfo)
     return *static_cast<kept<Signer>*>(fcinfo->flinfo->fn_extra);
 }
 
-// Reads a scheme from the arguments num_hashes, shingle_size, unit, fold, bag, seed and method, of which the first is
-// at position `first`. A NULL argument stands for its default.
+// Reads a scheme from the arguments num_hashes, shingle_size, unit, fold, bag, seed and method. `first` is the position
+// of num_hashes, and the others follow it. A NULL argument stands for its default.
 scheme arg_scheme(FunctionCallInfo fcinfo, int first);
 
-// Like arg_scheme(), for elements: from the arguments num_hashes, seed and method.
+// Like arg_scheme(), but for elements: reads only the arguments num_hashes, seed and method.
 scheme arg_element_scheme(FunctionCallInfo fcinfo, int first, bool bag);
 
 // The default scheme of minhash() and minhash_elements().

@@ -57,7 +57,7 @@ void open(text_reader& reader, const text* value)
     open(reader, bytes_of(value));
 
     // A table's page is filled from its end, so the text of the next row most likely lies just before this text.
-    // Prefetch it while this text is signed. (Prefetching from an invalid address is harmless.)
+    // Prefetch that text while this one is signed. (Prefetching from an invalid address is harmless.)
     if (reader.left <= slice_bytes) {
         for (std::size_t before = 64; before <= reader.left + 64; before += 64)
             __builtin_prefetch(reader.at - before);

@@ -1,5 +1,6 @@
--- Sets whose elements the user passes, as arrays or tsvectors. None of these functions has a variant for texts. So if a
--- list is written as an untyped literal, the call raises an error, instead of signing the list as a text.
+-- Functions of sets whose elements the user passes as arrays or tsvectors. None of these functions has a variant for
+-- texts. So if a list is written as an untyped literal, the call raises an error, instead of signing the list as a
+-- text.
 
 CREATE FUNCTION minhash_elements(
     elements anyarray,
@@ -24,7 +25,7 @@ CREATE FUNCTION minhash_elements(
 COMMENT ON FUNCTION minhash_elements(tsvector, integer, bigint, text, boolean) IS
     'MinHash signature of a tsvector''s lexemes. Example: minhash_elements(to_tsvector(''english'', body))';
 
--- Exact similarities of such sets: no signatures are made.
+-- Exact similarities of these sets, computed without signatures.
 
 CREATE FUNCTION element_jaccard(a anycompatiblearray, b anycompatiblearray, bag boolean DEFAULT false)
     RETURNS double precision

@@ -1,6 +1,6 @@
 -- Tests whether two signatures are similar, with a threshold from an argument, so that no setting matters. The type
--- minhash_query combines a signature to search for with its threshold. Indexes can serve the operator that has this
--- type on its right side.
+-- minhash_query combines this threshold with the signature to search for. Indexes can serve the operator that has
+-- minhash_query on its right side.
 
 CREATE TYPE minhash_query;
 

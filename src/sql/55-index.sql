@@ -34,9 +34,10 @@ CREATE OPERATOR CLASS lsh_minhash_ops DEFAULT FOR TYPE minhash_abridged USING ls
     OPERATOR 3 <%> (minhash_signature, minhash_signature) FOR ORDER BY pg_catalog.float_ops;
 COMMENT ON OPERATOR CLASS lsh_minhash_ops USING lsh IS 'similar and nearest signatures';
 
--- Operator classes for columns in which rows must be equal. Each type has its own class, because errors about an
--- exclusion constraint show values by the output function of the class's type. For other types, users can write CREATE
--- OPERATOR CLASS ... FOR TYPE ... USING lsh FAMILY lsh_equality_ops AS OPERATOR 4 =, OPERATOR 5 <>.
+-- Operator classes for the other columns of an index, which are compared by = or <>. Each type has its own class,
+-- because errors about an exclusion constraint show values by the output function of the class's type. For types
+-- without a class here, users can write CREATE OPERATOR CLASS ... FOR TYPE ... USING lsh FAMILY lsh_equality_ops AS
+-- OPERATOR 4 =, OPERATOR 5 <>.
 
 CREATE OPERATOR FAMILY lsh_equality_ops USING lsh;
 COMMENT ON OPERATOR FAMILY lsh_equality_ops USING lsh IS 'equal values beside similar signatures';

@@ -1,17 +1,18 @@
--- A band table has the columns (key, id), and triggers on its source keep it up to date. The caller owns the table and
--- the triggers' functions. Everything is done with the caller's rights, and the triggers run with the rights of the
--- user who writes to the source.
+-- A band table has the columns (key, id): the band keys of the rows of a table, its source. Triggers on the source keep
+-- the band table up to date. The caller of lsh_create_band_table() owns the band table and the triggers' functions. The
+-- call has the caller's rights only. The triggers run with the rights of the user who writes to the source.
 --
 -- Statement triggers process all rows of a statement at once, from its transition tables, so that a bulk load stays
--- fast. A partitioned table has a row trigger instead, which PostgreSQL copies to each partition.
+-- fast. A partitioned table has a row trigger instead, which PostgreSQL copies to each partition. So has a table that
+-- is itself a partition, or inherits from another table.
 --
 -- PL/pgSQL may use one plan both for a statement that changes one row and for a statement that changes a million. So
--- the trigger functions forbid joins that read the whole band table, which would be slow for few rows. They also sort
--- the keys, so that the pages of the index and of the table are visited in order.
+-- the trigger functions forbid plans that read the whole band table, because such a plan would be slow for few rows.
+-- The trigger functions also sort the keys, so that the pages of the index and of the table are visited in order.
 --
 -- The search path has no schema in which other users could create a function, type or operator. Names outside
--- pg_catalog are written with their schema, and functions outside pg_catalog get arguments of exactly the declared
--- types.
+-- pg_catalog are written with their schema. Functions outside pg_catalog get arguments of exactly the declared types,
+-- so that no other function matches a call better than the intended one.
 
 CREATE FUNCTION _lsh_require_band_table(band_table regclass, name text, privileges text) RETURNS boolean
     AS 'MODULE_PATHNAME', 'lsh_require_band_table' LANGUAGE C STABLE STRICT PARALLEL SAFE;
@@ -25,9 +26,9 @@ COMMENT ON FUNCTION _lsh_tie_band_table(regclass, regclass, regprocedure[], smal
     'for lsh_create_band_table: DROP TABLE of the source or of the band table leaves nothing behind, and columns that '
     'the triggers use keep their types';
 
--- The triggers of a source, and the bodies of their functions, which are templates for format(). The arguments of
--- format() are: 1 the band table; 2 and 3 the keys of an old and of a new row; 4 and 5 their ids; 6 the operator that
--- compares ids; 7 the cast that this operator needs; 8 how to fill the band table again.
+-- The triggers of a source, and the bodies of their functions. Each body is a template for format(), whose arguments
+-- are: 1 the band table; 2 and 3 the keys of an old row and of a new row; 4 and 5 the ids of these rows; 6 the operator
+-- that compares ids; 7 the cast that this operator needs; 8 how to fill the band table again.
 CREATE FUNCTION _lsh_band_table_triggers(by_rows boolean, OUT suffix text, OUT event text, OUT privileges text,
     OUT settings text, OUT body text) RETURNS SETOF record
     LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -232,8 +233,8 @@ BEGIN
                 HINT = 'Make it the primary key, or give it a unique constraint.';
     END IF;
 
-    -- The number of hashes is the column's type modifier. Without a type modifier, it is the number of hashes of any
-    -- row's signature or, if there is none, the default.
+    -- The number of hashes is the column's type modifier. If the column has none, one row's signature tells the number.
+    -- If no row has a signature, the number is the default of minhash().
     num_hashes := signature.atttypmod;
     IF num_hashes < 0 THEN
         EXECUTE format('SELECT (%s.minhash_scheme(s.%2$I)).num_hashes FROM %s s WHERE s.%2$I IS NOT NULL LIMIT 1',
@@ -245,7 +246,7 @@ BEGIN
             extension) INTO bands, rows
             USING coalesce(threshold, 0.8), num_hashes, coalesce(recall, 0.95), 'recall'::text;
     END IF;
-    EXECUTE format('SELECT %s.lsh_threshold($1, $2)', extension) USING bands, rows; -- an error beyond their ranges
+    EXECUTE format('SELECT %s.lsh_threshold($1, $2)', extension) USING bands, rows; -- fails if out of range
     IF bands * rows > num_hashes THEN
         RAISE EXCEPTION 'bands => % and rows => % need % hashes, but the signature has %', bands, rows, bands * rows,
             num_hashes USING ERRCODE = 'invalid_parameter_value',
@@ -253,7 +254,8 @@ BEGIN
     END IF;
 
     -- Finds the equality operator of the default btree operator class of the id's type. If this operator is not in
-    -- pg_catalog, ids are cast to the operator's type: for a domain, an operator of another user could match better.
+    -- pg_catalog, ids are cast to the operator's type. Without the cast, another user's operator for a domain could
+    -- match the ids better than this operator.
     base := id.atttypid;
     WHILE EXISTS (SELECT FROM pg_type WHERE oid = base AND typtype = 'd') LOOP
         base := (SELECT typbasetype FROM pg_type WHERE oid = base);
@@ -322,7 +324,8 @@ COMMENT ON FUNCTION lsh_create_band_table(regclass, double precision, double pre
     'makes a table (key, id) of band keys, fills it, and writes triggers that keep it in step with its source. '
     'Example: lsh_create_band_table(''articles'')';
 
--- DROP TABLE does the same, except after a restore: it relies on dependencies, which a dump does not contain.
+-- DROP TABLE also drops the triggers and their functions, but not after a restore: for this, DROP TABLE needs
+-- dependencies that a dump does not contain.
 CREATE FUNCTION lsh_drop_band_table(band_table regclass) RETURNS void LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
     COST 10000 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -334,7 +337,7 @@ DECLARE
                          FROM pg_trigger AS t JOIN pg_depend AS d ON classid = 'pg_trigger'::regclass AND objid = t.oid
                          WHERE refclassid = 'pg_class'::regclass AND refobjid = band_table AND refobjsubid = 0
                              AND deptype = 'n' AND tgparentid = 0 AND obj_description(tgfoid, 'pg_proc') = marked);
-    its_own text; -- a band table of the table that was named
+    its_own text; -- the band table to name in the hint, if the user passed its source
 BEGIN
     IF target IS NULL THEN
         RAISE EXCEPTION 'relation with OID % does not exist', band_table::oid USING ERRCODE = 'undefined_table';
@@ -350,7 +353,7 @@ BEGIN
             USING ERRCODE = 'wrong_object_type',
                 HINT = coalesce('Its band table is ' || its_own || '.', 'Other tables are dropped by DROP TABLE.');
     END IF;
-    EXECUTE format('DROP TABLE %s', target); -- and functions whose triggers are gone
+    EXECUTE format('DROP TABLE %s', target); -- this also drops functions whose triggers are gone
 END $$;
 COMMENT ON FUNCTION lsh_drop_band_table(regclass) IS
     'drops a band table, its triggers and their functions. Example: lsh_drop_band_table(''articles_bands'')';

@@ -1,9 +1,9 @@
--- Bulk functions find all near-duplicates among the rows of a query, which returns (id, signature) or (id, text). The
--- query runs with the user's rights, and with parallel workers if it allows them, so the functions themselves are not
--- parallel safe. If an argument's default is NULL, the function chooses its value, or uses the default of minhash(). It
--- is an error to pass such an argument where it would have no effect. The argument that specifies the type of ids has
--- no name, so that it cannot be passed by name at another position. If it were, the server would crash, because
--- PostgreSQL derives the types of result columns from the order of the arguments in a call.
+-- Bulk functions find all near-duplicates among the rows of a query that returns (id, signature) or (id, text). The
+-- query runs with the user's rights, and with parallel workers if the query allows them. So the functions themselves
+-- are not parallel safe. If an argument's default is NULL, the function chooses a value, or uses the default of
+-- minhash(). It is an error to pass an argument of this kind where it would have no effect. The argument that specifies
+-- the type of ids has no name, so that users cannot pass it by name, at another position. Such a call would crash the
+-- server, because PostgreSQL derives the types of result columns from the order of the arguments in a call.
 
 CREATE FUNCTION lsh_pairs(
     query text,
@@ -227,8 +227,8 @@ CREATE FUNCTION lsh_evaluate(
 COMMENT ON FUNCTION lsh_evaluate(text, _lsh_column[]) IS
     'an error that writes the query to give instead. Example: lsh_evaluate(''articles'', ''id'', ''body'')';
 
--- Other bulk functions have an argument for the type of ids. If a call of lsh_evaluate() has it, the error says to
--- leave it out.
+-- The other bulk functions have an argument for the type of ids, but lsh_evaluate() has none. If a call passes one, the
+-- error says to leave it out.
 CREATE FUNCTION lsh_evaluate(
     query text,
     anyelement,

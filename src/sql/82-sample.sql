@@ -1,20 +1,23 @@
 -- Estimates from a sample how many pairs lsh_pairs() will find, and how much time and memory it will need.
 --
--- Rows are sampled by hashes of their ids. (Ids are hashed twice, because for consecutive ids, the upper bits of one
--- hash are not independent.) If an lsh index can serve the query, the rows near a thousand sampled rows are looked up.
--- This yields the share of rows that have near rows, with a binomial confidence interval (Wilson 1927).
+-- Rows are sampled by hashes of their ids. (Ids are hashed twice, because after a single hash, the upper bits for
+-- consecutive ids are not independent.) If an lsh index can serve the query, a thousand rows are sampled, and the index
+-- finds the rows near each of them. This yields the share of rows that have near rows, with a binomial confidence
+-- interval (Wilson 1927).
 --
 -- Without an index, only pairs of two sampled rows are found. The probability that both rows of a pair are in the
 -- sample is the square of the probability for one row. The sampled rows are divided into twenty groups. The variance of
 -- the number of pairs is estimated by the jackknife, from the numbers of pairs that remain when each group in turn is
--- left out (Efron 1982: The Jackknife, the Bootstrap and Other Resampling Plans). In addition, some clusters may have
--- no pair in the sample. A cluster of 4.75 / share rows has a pair there with a probability of 95%.
+-- left out (Efron 1982: The Jackknife, the Bootstrap and Other Resampling Plans). The upper bound also allows for one
+-- cluster without a pair in the sample. A cluster of 4.75 / share rows has a pair in the sample with a probability of
+-- 95%.
 --
--- As in 85-clusters.sql, calls pass all arguments, so that no function that other users create can match them better.
+-- As in 85-clusters.sql, calls pass all arguments, so that no other user's function can match a call better than ours.
 
--- Returns the parts of a query that looks up the rows o that are near a row n, through an index if there is one.
--- `condition` finds candidates, with the recall that the arguments specify. `near` is true for candidates that are
--- near. `cost` is the planner's estimate for one lookup, or NULL without an lsh index.
+-- Returns parts of a query that looks up the rows near a given row, through an index if there is one. In the query, n
+-- is the given row, and o is a row that may be near n. `signed` is a format string for the signature of n or o.
+-- `condition` finds candidates, with the recall that the arguments specify. `near` tells whether a candidate is near.
+-- `cost` is the planner's estimate for one lookup, or NULL without an lsh index.
 CREATE FUNCTION _lsh_kept_lookup(source text, path text, arguments jsonb, is_signature boolean, has_scope boolean,
     OUT signed text, OUT condition text, OUT near text, OUT cost double precision)
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -35,12 +38,14 @@ BEGIN
         ELSE format('%s.minhash(CAST(%%1$s.content AS pg_catalog.text), CAST(%L AS pg_catalog.int4), %s,
             CAST(%L AS pg_catalog.int8), CAST(%L AS pg_catalog.text))', schema, num_hashes, shingling,
             coalesce(arguments->>'seed', '42'), coalesce(arguments->>'method', 'fss')) END;
-    -- A lookup misses rows whose estimated similarity is too low, and rows that share no band with n. The bands miss 5%
-    -- of the rows at the threshold of the lookup, and fewer rows above it. So the lookup uses a lower threshold than
-    -- the user's. Of the rows at the user's threshold, it then misses no more than the settings allow, half of them for
-    -- each of the two reasons. For estimates, the lower threshold follows from a bound on normal quantiles. For bands,
-    -- it is computed as for bands of two slots: with more slots, recall rises faster with the similarity, and a higher
-    -- threshold would do. (An index never searches bands of a single slot.)
+    -- A lookup can miss a near row because the row shares no band with n. Of the rows at the threshold of the lookup,
+    -- the bands miss 5%, and they miss fewer above it. If rows are near by their exact similarity, a lookup can also
+    -- miss a row because its estimated similarity is too low. So the threshold of the lookup is lower than the user's.
+    -- It is chosen so that the lookup misses no more of the rows at the user's threshold than the settings allow. If
+    -- there are two reasons, each may cause half of the allowed misses. For the bands, the threshold is computed as for
+    -- bands of two slots: with more slots, recall rises faster with the similarity, so a higher threshold would do. (An
+    -- index never searches bands of a single slot.) For estimates, the threshold follows from a bound on normal
+    -- quantiles. The lower of the two thresholds is used.
     IF arguments ? 'bands' THEN
         EXECUTE format('SELECT 1 - %s.lsh_probability($1, $2, $3)', schema) INTO missed
             USING threshold, CAST(arguments->>'bands' AS integer), CAST(arguments->>'rows' AS integer);
@@ -108,8 +113,8 @@ DECLARE
         CAST(NULL AS pg_catalog.int4), $4, $5, $6, $7, $8, CAST(NULL AS pg_catalog.int8),
         CAST(NULL AS pg_catalog.text), CAST(NULL AS pg_catalog.text))
         AS p(left_id pg_catalog.text, right_id pg_catalog.text, similarity pg_catalog.float8)';
-    quantile double precision := 2.539; -- bounds 98% of Student's distribution for 20 groups, and 95% of skewed sums
-    unseen double precision; -- how many pairs may be in clusters that have no pair in the sample
+    quantile double precision := 2.539; -- covers 98% of Student's distribution for 20 groups, or 95% if sums are skewed
+    unseen double precision; -- an allowance for the pairs of a cluster that the sample misses
     before timestamptz;
     kept record;
     lookup record;
@@ -120,13 +125,13 @@ DECLARE
     chosen text := 'pg_catalog.hashint8extended(pg_catalog.hashtextextended(q.id COLLATE pg_catalog."C", %1$L), %1$L)
         OPERATOR(pg_catalog.<) %2$L';
     same_id text; -- the condition that joins the query's rows q with ids
-    looked_up bigint; -- how many rows were looked up
-    have_near bigint; -- how many of these have a near row
-    mean double precision; -- the mean number of rows near one row; `error` is its standard error
+    looked_up bigint; -- the number of sampled rows whose near rows were looked up
+    have_near bigint; -- how many of these sampled rows have a near row
+    mean double precision; -- the mean number of rows near one row; `error` is the standard error of this mean
     error double precision;
     sampled text;
     found double precision[]; -- the number of pairs in all groups, then without each group in turn
-    wedges double precision[]; -- the same for wedges, which are two pairs that share a row
+    wedges double precision[]; -- the same for wedges; a wedge is two pairs that share a row
     pair_error double precision;
     wedge_error double precision;
 BEGIN
@@ -147,8 +152,8 @@ BEGIN
         USING source, path, jsonb_strip_nulls(jsonb_build_object('threshold', threshold, 'verify', verify,
             'num_hashes', num_hashes, 'shingle_size', shingle_size, 'unit', unit, 'fold', fold, 'bag', bag)),
             kept.is_signature, kept.has_scope;
-    -- Uses the equality operator of the default btree operator class of the ids' type, if there is one, so that an
-    -- index can find the ids.
+    -- If the ids' type has a default btree operator class, ids are compared by the equality operator of this class, so
+    -- that an index can find them.
     same_id := coalesce((SELECT format('q.id OPERATOR(%I.%s) CAST(u.x AS %I.%I)',
             o.nspname, p.oprname, n.nspname, t.typname)
         FROM pg_type AS t JOIN pg_namespace AS n ON n.oid = t.typnamespace JOIN pg_opclass AS c ON c.opcintype = t.oid
@@ -197,7 +202,7 @@ BEGIN
         share := least(1, looked_up::double precision / row_count);
         error := coalesce(error, 0) / sqrt(looked_up) * sqrt(1 - share);
         pairs := row_count * mean / 2;
-        -- If a cluster has 3 / share rows, one of them is in the sample with a probability of 95%.
+        -- A cluster of 3 / share rows has at least one row in the sample with a probability of 95%.
         unseen := (1 - share) * (3 / share) ^ 2 / 2;
         pairs_low := CASE WHEN mean = 0 THEN 0
             ELSE greatest(mean * looked_up / 2, pairs * exp(-least(quantile * error / mean, 50))) END;
@@ -255,15 +260,15 @@ BEGIN
         near_share_high := least(1, 2.0 * pairs_high / greatest(row_count, 1));
         near_share_low := CASE WHEN pairs_low = 0 THEN 0 ELSE 2.0 * pairs_low ^ 2 / (pairs_low
             + (wedges[1] + quantile * wedge_error + unseen) / share ^ 3) / row_count END;
-        -- The estimate itself assumes that all rows that have near rows have the same number of them.
+        -- The estimate itself assumes that d is the same for all rows whose d is not 0.
         near_share := CASE WHEN pairs = 0 THEN 0 ELSE least(near_share_high, greatest(near_share_low,
             2.0 * pairs ^ 2 / (pairs + wedges[1] / share ^ 3) / row_count)) END;
     END IF;
 
     -- Signing is about half of the work (test/bench/sample_bench.sh).
     seconds := 2 * signing * row_count;
-    -- These numbers were measured (doc/operations.md, Memory): the bytes for each pair, for each row, and for texts
-    -- that cannot be read again.
+    -- The numbers of bytes for each pair and for each row were measured (doc/operations.md, Memory). If texts cannot be
+    -- read again from a table, memory holds them, too.
     memory := pairs * 24 + row_count * CASE
         WHEN kept.is_signature OR verify = 'estimate' THEN 100 + 4 * coalesce(num_hashes, 128)
         WHEN plan->0->'Plan'->>'Node Type' = 'Seq Scan' THEN 400

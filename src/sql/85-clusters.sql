@@ -4,7 +4,7 @@
 -- new, gone or changed, and the components (rows connected by near-duplicate pairs) that these rows touch. It clusters
 -- the current rows of these components by lsh_clusters(), and writes the differences to the table. The statement
 -- contains the user's query and runs with the user's search_path. So our part of the statement names the schema of
--- everything, including operators. Ids are passed to lsh_pairs() and lsh_clusters() as text.
+-- everything, including operators. The queries passed to lsh_pairs() and lsh_clusters() list ids as text.
 --
 -- The settings are stored as a comment on the column content_hash, because dumps include comments. The hashes in this
 -- column use the settings as their seed. So if the settings change, all hashes change, and all rows are clustered
@@ -14,11 +14,12 @@
 -- elements. So the statement joins tables with arrays of ids. The planner then uses the tables' indexes, if there are
 -- any.
 --
--- While the search_path is the user's, PL/pgSQL's own expressions must also name the schema of what they use.
+-- While the search_path is the user's, PL/pgSQL expressions must also name the schema of each function and operator.
 
 -- The extension's functions are called with all of their arguments, which have exactly the declared types. So no
--- function that other users create in the extension's schema can match a call better. But lsh_pairs() and
--- lsh_clusters() accept ids of any type, so the two functions below are called instead.
+-- function that other users create in the extension's schema can match a call better than the intended one. But
+-- lsh_pairs() and lsh_clusters() accept ids of any type, so a function for one type of ids could match a call better.
+-- So the two functions below, whose arguments have fixed types, are called instead.
 CREATE FUNCTION _lsh_kept_pairs(
     query text,
     ids regtype,
@@ -141,7 +142,7 @@ DECLARE
     near boolean := settings->>'near_representative';
     query text := settings->>'query';
     source text;
-    share_of_lookups double precision; -- this many rows can be read, signed and banded in the time of one lookup
+    share_of_lookups double precision; -- how many rows can be read, signed and banded in the time of one lookup
     schema text := (SELECT quote_ident(nspname) FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = extnamespace
                     WHERE extname = 'minhash_lsh');
     target text := (SELECT format('%I.%I', nspname, relname) FROM pg_class AS c
@@ -149,7 +150,7 @@ DECLARE
     kept record;
     id_type text;
     equal text; -- the equality operator of the primary key
-    arguments text; -- of lsh_pairs() and lsh_clusters(), from the threshold on
+    arguments text; -- arguments of lsh_pairs() and lsh_clusters(), from threshold to method
     hash text;
     lookup text;
     cost double precision; -- the cost of one lookup, as the planner estimates it
@@ -222,7 +223,7 @@ BEGIN
     changed := rtrim(changed, E'; \t\n');
     EXECUTE format('SELECT %s._lsh_kept_check_select(''changed'', $1, ''id'')', schema) USING changed;
     PERFORM set_config('search_path', path, true);
-    IF changed IS NOT NULL THEN -- a wrong query is reported here, with a short statement
+    IF changed IS NOT NULL THEN -- so that an error in `changed` is reported with this short statement
         EXECUTE pg_catalog.concat('SELECT CAST(c.id AS ', id_type, ') FROM (SELECT) AS one LEFT JOIN (', changed,
             E'\n) AS c(id) ON false');
     END IF;
@@ -233,7 +234,7 @@ BEGIN
     EXECUTE format('SELECT condition, cost FROM %s._lsh_kept_lookup($1, $2, $3, $4, $5)', schema)
         INTO lookup, cost USING source, path, settings, kept.is_signature, kept.has_scope;
     -- A lookup takes about one microsecond per unit of the planner's cost; signing a row takes about 2.5 microseconds.
-    -- The result is at least 25 rows, because page costs are often set too low.
+    -- A lookup counts as at least 25 rows, because page costs are often set too low.
     IF NOT is_empty AND cost IS NOT NULL THEN
         has_index := true;
         share_of_lookups := greatest(25, cost / 2.5);
@@ -252,9 +253,9 @@ BEGIN
     JOIN pg_catalog.unnest((SELECT ids FROM given)) AS u(x) ON q.id %6$s CAST(u.x AS %1$s)
 )', id_type, changed, E'\n', hash, source, equal, target);
     ELSE
-        -- If the combined hashes of all rows are equal, nothing has changed. Comparing them takes a fraction of the
-        -- time of a join. A random number is hashed with each row, so that nobody can craft changes that leave the
-        -- combined hash as it was.
+        -- If the query's rows and the table's rows have the same combined hash, nothing has changed. Comparing the two
+        -- hashes takes a fraction of the time of a join. A random number is hashed with each row, so that nobody can
+        -- craft changes that leave the combined hash as it was.
         changes := format('now AS MATERIALIZED (
     SELECT q.id, %1$s AS content_hash, true AS here FROM %2$s AS q(id, content)
 ), before AS (
@@ -287,7 +288,7 @@ BEGIN
 )', changes, equal, has_changes)
 
     -- The components of rows that are gone or have changed, and of rows that are near new or changed rows. (Without
-    -- coalesce(), the planner would estimate that the query for other rows returns none.)
+    -- coalesce(), the planner would expect the query for unchanged rows to return no rows.)
     || format(', touched AS MATERIALIZED (
     SELECT old_component AS component FROM changes WHERE there')
     || CASE WHEN is_empty THEN '' ELSE format('
@@ -313,7 +314,7 @@ BEGIN
         JOIN %3$s AS o(id, content) ON %6$s AND NOT o.id %4$s n.id JOIN %7$s AS t ON t.id %4$s o.id',
         share_of_lookups, rows_expected, source, equal, id_type, lookup, target) END
 
-    -- The current rows of these components, whether unchanged, new or changed, are clustered again.
+    -- The unchanged rows of these components are clustered again, together with all new and changed rows.
     || format('
 ), region AS MATERIALIZED (
     SELECT t.id, t.cluster_id AS old_cluster, t.representative, t.similarity, t.component, t.content_hash,
@@ -331,8 +332,8 @@ BEGIN
             JOIN (SELECT CAST(x AS %s) FROM pg_catalog.unnest(CAST((', source, id_type), rows_expected / 10,
         format(') AS pg_catalog.text[])) AS u(x)) AS r(id) ON q.id %s r.id', equal), format(clustered, 'r.query'))
 
-    -- Cluster ids: each old cluster passes its id on to the new cluster that has most of its rows. If a new cluster
-    -- gets several ids, it keeps the oldest.
+    -- Cluster ids: each old cluster passes its id on to the new cluster that has the largest number of its unchanged
+    -- rows or, if this number is equal, of all its rows. If a new cluster gets several ids, it keeps the oldest.
     || format('
 ), problem AS MATERIALIZED (
     SELECT CASE WHEN EXISTS (SELECT FROM changes WHERE here AND id IS NULL) THEN ''null''
@@ -401,7 +402,7 @@ COMMENT ON FUNCTION _lsh_kept_statement(regclass, text, text, text, boolean) IS
     'the statement that refreshes kept clusters, or fills a new table of them';
 
 -- Fails unless the current user is the owner. Membership in the owner's role is not enough, because the query that is
--- stored with the table runs with the rights of the user who refreshes it.
+-- stored with the table runs with the rights of the user who refreshes the clusters.
 CREATE FUNCTION _lsh_check_kept_owner(relation regclass) RETURNS void
     LANGUAGE plpgsql STABLE PARALLEL SAFE STRICT SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -617,8 +618,8 @@ BEGIN
         ALTER cluster_id ADD GENERATED BY DEFAULT AS IDENTITY, ALTER representative SET NOT NULL,
         ALTER similarity SET NOT NULL, ALTER component SET NOT NULL', target);
     EXECUTE format('COMMENT ON COLUMN %s.content_hash IS %L', target, settings);
-    -- Builds the statement first, because this needs the primary key. Then drops the key until the table has been
-    -- filled.
+    -- Builds the statement first, because this needs the primary key. Then drops the key, fills the table, and adds the
+    -- key again.
     EXECUTE format('SELECT %s._lsh_kept_statement($1, $2, NULL, NULL, true)', schema) INTO statement
         USING made, settings::text;
     EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', target, (SELECT conname FROM pg_constraint

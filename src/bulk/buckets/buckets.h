@@ -14,8 +14,8 @@ namespace minhash::bulk {
 
 constexpr std::uint32_t no_row = 0xFFFFFFFF;
 
-// The maximum number of rows. Even if all rows have the same key, the slots of the hash table can be numbered with 32
-// bits.
+// The maximum number of rows. Even if all rows are in one partition, 32 bits suffice to number the slots of its hash
+// table.
 constexpr std::uint32_t most_rows = 0x7FFFFFFF;
 
 constexpr std::uint64_t make_entry(std::uint32_t key, std::uint32_t row) noexcept

@@ -10,15 +10,14 @@ std::span<std::uint32_t> parents_of(component_finder& finder, int level)
     return {finder.parents[level].values, finder.count};
 }
 
-// Adds a row to a level when the row has its first pair: the row becomes its own parent.
+// Adds a row to a level, unless the row is already there. The new row becomes its own parent.
 void enter(std::span<std::uint32_t> parent, std::uint32_t row)
 {
     if (parent[row] == no_row)
         parent[row] = row;
 }
 
-// Connects at this level all rows that are connected at the previous level. `roots` has each row's root at the previous
-// level.
+// Makes the connections of the previous level at this level, too. `roots` gives each row's root at the previous level.
 void take_over(std::span<std::uint32_t> parent, std::span<const std::uint32_t> roots)
 {
     for (std::uint32_t row = 0; row < roots.size(); row++) {
@@ -29,7 +28,8 @@ void take_over(std::span<std::uint32_t> parent, std::span<const std::uint32_t> r
     }
 }
 
-// Replaces the parent of each row with the row's root. A parent never comes after its row, so one pass is enough.
+// Replaces the parent of each row with the row's root. A parent never has a higher number than its row, so one pass in
+// ascending order is enough.
 void flatten(std::span<std::uint32_t> parent)
 {
     for (std::uint32_t row = 0; row < parent.size(); row++)

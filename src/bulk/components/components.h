@@ -14,7 +14,7 @@ namespace minhash::bulk {
 
 constexpr int most_levels = 100;
 
-// The components at each level. A row that has no pair at a level is in none of the level's components.
+// The components at each level. A row that has no pair at a level, or at a level before it, is in no component there.
 struct component_finder {
     host* owner;
     int levels;
@@ -31,7 +31,7 @@ void take_rows(component_finder& finder, std::uint32_t count);
 // Joins two rows at a level and at all later levels. `a` and `b` may be the same row.
 void join_rows(component_finder& finder, std::uint32_t a, std::uint32_t b, int level);
 
-// Prefetches the memory that joining a row at a level reads first.
+// Prefetches the memory that join_rows() will read first for this row and level.
 [[gnu::always_inline]] inline void prefetch_row(const component_finder& finder, std::uint32_t row, int level)
 {
     __builtin_prefetch(&finder.parents[level].values[row]);
@@ -47,10 +47,10 @@ struct component_rows {
 // Calls visit(owner, level, rows) for each component, level by level. Frees the finder's memory.
 void end_finder(component_finder& finder, void (*visit)(host& owner, int level, const component_rows& rows));
 
-// Calls visit(rows, later) for each component of at least `least` rows. `roots` has the smallest row of each row's
-// component, or no_row for a row that is in no component. `rows` are the component's rows in ascending order. In
-// memory, they are followed by `later` rows of other components. (All rows are ordered by a counting sort, because
-// following a linked list of a component's rows would wait for memory at each row.)
+// Calls visit(rows, later) for each component of at least `least` rows. For each row, `roots` gives the smallest row of
+// its component, or no_row if the row is in no component. `rows` are the component's rows in ascending order. In
+// memory, they are followed by `later` rows of other components. (A counting sort orders all rows by component. With a
+// linked list for each component instead, the processor would wait for memory at each row.)
 template <typename Visit>
 void each_component(host& owner, std::span<const std::uint32_t> roots, std::size_t least, Visit&& visit)
 {

@@ -1,6 +1,6 @@
 // Numbers values in the order in which they first occur, with a hash table that uses open addressing (core/probe.h).
-// The engine does not have the values, only 64-bit entries: a part of a value's hash, and the value's number. The
-// caller, who has the values, decides whether two values are the same.
+// The engine does not have the values, only 64-bit entries. An entry consists of 32 bits of a value's hash and of the
+// value's number. The caller has the values, and decides whether two values are the same.
 #pragma once
 
 #include "bulk/buckets/buckets.h"
@@ -35,8 +35,8 @@ inline numbering start_numbering(host& owner)
     return {&owner, make_free_entries(owner, entries), entries - 1, 0};
 }
 
-// Doubles the table. Between doublings, a table is between three eighths and three quarters full. So the table has at
-// most 22 bytes per value. While both tables exist, they have 32 together.
+// Doubles the table. After its first doubling, the table is always between three eighths and three quarters full. So
+// it has at most 22 bytes per value. While the old and the new table exist, they have 32 bytes per value together.
 inline void widen(numbering& numbers)
 {
     const std::size_t mask = numbers.mask * 2 + 1;
@@ -58,8 +58,8 @@ inline void widen(numbering& numbers)
     __builtin_prefetch(&numbers.entries[hash & numbers.mask]);
 }
 
-// The number of the first value with this hash, which is most likely the value that is looked for; no_row if there is
-// none.
+// The number of the first value with this hash, or no_row if no value has it. The first value is most likely the one
+// that is looked for.
 inline std::uint32_t likely_number(const numbering& numbers, std::uint32_t hash)
 {
     return static_cast<std::uint32_t>(numbers.entries[probe(numbers.mask, hash, [&](std::size_t place) {
@@ -67,9 +67,9 @@ inline std::uint32_t likely_number(const numbering& numbers, std::uint32_t hash)
     })]);
 }
 
-// The number of a value. A new value gets the next number, which is the value of numbers.count before the call. Users
-// must not be able to predict the hash. is_same(number) returns whether the value that has this number is the same. No
-// more than `most_rows` values can have numbers.
+// The number of a value. A new value gets the next number: what numbers.count was before the call. is_same(number)
+// returns whether the value with that number is the same. Users must not be able to predict the hash. No more than
+// `most_rows` values can have numbers.
 template <typename IsSame>
 std::uint32_t number_of(numbering& numbers, std::uint32_t hash, IsSame&& is_same)
 {

@@ -1,7 +1,7 @@
-// Connected components over the caller's array (Galler and Fischer 1964; path halving: Tarjan and van Leeuwen 1984).
-// The root of a component is its smallest row, whatever the order of edges. Several processes may join rows at once: a
-// root is linked by compare-and-swap, and the parent of any other row may be replaced with any ancestor of that row
-// (Anderson and Woll 1991).
+// Finds connected components in an array of the caller, which has the parent of each row (Galler and Fischer 1964; path
+// halving: Tarjan and van Leeuwen 1984). The root of a component is its smallest row, whatever the order of joins.
+// Several processes may join rows at the same time: a root gets a parent by compare-and-swap, and a row that is not a
+// root may always be given another of its ancestors as its parent (Anderson and Woll 1991).
 #pragma once
 
 #include <atomic>

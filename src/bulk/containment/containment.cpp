@@ -1,7 +1,7 @@
 // There are four steps: count the shingles of some rows; read each row, and record its size, digest and witnesses;
 // compare rows with equal digests; look up each row in the index. Sizes and digests are in arrays indexed by row
-// number. Each process has a store for the witnesses that it chooses; another array has the store and the offset of
-// each row's witnesses.
+// number. Each process has a store for the witnesses that it chooses. Another array says where each row's witnesses
+// are: in which store, and at which offset.
 #include "bulk/components/numbering.h"
 #include "bulk/containment/containment.h"
 #include "bulk/containment/part.h"
@@ -177,14 +177,14 @@ struct containment_search {
 
 bool is_leader(const containment_search& self, std::uint32_t row) { return self.part.rows->leader[row] == row; }
 
-// Makes the first of several equal rows the leader of all of them. Rows with equal digests are compared in a step of
-// their own, to make sure that they are equal.
+// If several rows are equal, makes the first of them the leader of all. Rows with equal digests are compared in a step
+// of their own, to make sure that the rows themselves are equal.
 void find_same(containment_search& self)
 {
     containment_part& part = self.part;
     host& owner = *part.rows->owner;
     row_set& rows = *part.rows;
-    std::uint32_t* const leaders = allocate<std::uint32_t>(owner, rows.count); // the leader for each number
+    std::uint32_t* const leaders = allocate<std::uint32_t>(owner, rows.count); // the first row with each number
     numbering numbers = start_numbering(owner);
     for (std::uint32_t row = 0; row < rows.count; row++) {
         pause(owner);
@@ -199,7 +199,7 @@ void find_same(containment_search& self)
     release(owner, numbers.entries);
     do_step(rows, step::compare_same);
 
-    std::uint32_t* const last = leaders; // for each leader, the last of its rows so far
+    std::uint32_t* const last = leaders; // for each leader, the last row with this leader so far
     for (std::uint32_t row = 0; row < rows.count; row++) {
         pause(owner);
         const std::uint32_t leader = rows.leader[row];
@@ -295,9 +295,9 @@ void search_part(containment_search& self)
         owner.release_shared(owner, number);
 }
 
-// Within one query, emits the pairs of equal rows first. Then emits the pairs that were found with the index, ordered
-// by the position of the right row and then of the left row. So the order does not depend on how the index was split
-// into parts.
+// If there is only one query, first emits the pairs of equal rows. Then emits the pairs that were found with the index,
+// sorted by the position of the right row and then by the position of the left row. So the order does not depend on how
+// the index was split into parts.
 void emit_all(containment_search& self)
 {
     const containment_part& part = self.part;

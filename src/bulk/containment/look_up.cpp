@@ -1,5 +1,4 @@
-// Looks up rows in the index of witnesses, and compares each row with an indexed row if it has enough of the indexed
-// row's witnesses.
+// Looks up rows in the index of witnesses. If a row has enough witnesses of an indexed row, the two rows are compared.
 #include "bulk/containment/part.h"
 #include "bulk/search/found_pairs.h"
 
@@ -19,7 +18,7 @@ struct containment_lookup : containment_part {
     witness_index index;
     growing<std::uint32_t> tags; // open addressing: tags of the current row that may be witnesses' tags; 0: free
     std::size_t tag_mask;
-    growing<std::uint64_t> places;                  // for each of these tags, first its place_in(), then its bucket
+    growing<std::uint64_t> places;                  // for each of these tags: at first its place_in(), later its bucket
     growing<std::span<const std::uint32_t>> having; // for each of these buckets, its list of places
     std::uint8_t* missing;                          // for each place, how many indexed witnesses must still be found
     growing<std::uint32_t> enough;                  // the places of rows with enough witnesses
@@ -44,8 +43,8 @@ std::uint32_t& entry_of_tag(const containment_lookup& self, std::uint32_t tag, s
     return tags[probe(self.tag_mask, place >> 32, [&](std::size_t at) { return tags[at] == 0 || tags[at] == tag; })];
 }
 
-// Enters into self.tags the tags of those shingles of the current row that may be witnesses of other rows. Returns the
-// number of these shingles.
+// Some shingles of the current row may be witnesses of other rows. Enters the tags of these shingles into self.tags,
+// and returns the number of these shingles.
 std::size_t take_tags(containment_lookup& self)
 {
     const witness_index& index = self.index;
@@ -73,8 +72,8 @@ std::size_t take_tags(containment_lookup& self)
     return count;
 }
 
-// Finds the buckets of the current row's tags in the index. Each bucket is a list of the places of rows that seem to
-// have such a witness. (Different tags can share a bucket.) Returns the number of lists that are not empty.
+// Finds the buckets of the current row's tags in the index. A bucket lists the places of the rows that seem to have a
+// witness with the tag. (Different tags can share a bucket.) Returns the number of lists that are not empty.
 std::size_t find_having(containment_lookup& self)
 {
     const witness_index& index = self.index;
@@ -98,8 +97,8 @@ std::size_t find_having(containment_lookup& self)
     return count;
 }
 
-// Resets the counts in self.missing for the places from `from` on. count_down() has decremented counts `met` times. If
-// that is seldom, the function resets these counts one by one; otherwise it copies all counts.
+// Resets the counts in self.missing for the places from `from` on. count_down() has visited `met` counts. If these are
+// few, start_count() resets them one by one; otherwise it copies all counts.
 void start_count(containment_lookup& self, std::uint32_t from, std::size_t lists, std::size_t met)
 {
     constexpr std::size_t copied_at_once = 64;
@@ -114,9 +113,9 @@ void start_count(containment_lookup& self, std::uint32_t from, std::size_t lists
             self.missing[places[at]] = least[places[at]];
 }
 
-// Visits the places in a list that are not below `from`, and decrements their counts in `missing`. Writes to `to` the
-// places whose counts become 0, and returns how many it wrote. Adds to `met` how many places it visited. This function
-// is not inlined, because it needs all registers.
+// Visits the places in a list, except those below `from`, and decrements their counts in `missing` if they are not 0.
+// Places whose counts become 0 are written to `to`; returns how many these are. Adds the number of visited places to
+// `met`. This function is not inlined, because it needs all registers.
 [[gnu::noinline]] std::size_t count_down(std::span<const std::uint32_t> places,
                                          std::uint32_t from,
                                          std::uint8_t* missing,
@@ -136,8 +135,8 @@ void start_count(containment_lookup& self, std::uint32_t from, std::size_t lists
     return enough;
 }
 
-// Finds the rows, at places from `from` on, that the current row may contain because it seems to have enough of their
-// indexed witnesses. Lists their places in self.enough, and returns how many there are.
+// Finds the indexed rows that the current row may contain: it seems to have enough of their indexed witnesses. Lists
+// the places of these rows in self.enough, without the places below `from`, and returns how many there are.
 std::size_t find_enough(containment_lookup& self, std::uint32_t from)
 {
     const std::size_t lists = find_having(self);
@@ -164,8 +163,8 @@ bool has_enough(const containment_lookup& self, std::uint32_t place)
     return least == 0;
 }
 
-// Adds a pair for each indexed row that the row at `position` contains. The pairs have the positions of rows, not their
-// numbers.
+// Adds a pair for each indexed row that the row at `position` contains. The pairs have the positions of the two rows,
+// not the row numbers.
 void look_up(containment_lookup& self, std::uint32_t position, found_pairs& found)
 {
     constexpr std::size_t ahead = 8;

@@ -10,16 +10,16 @@ namespace minhash::bulk {
 // When rows are looked up in the index, a process takes this many rows at a time.
 constexpr std::uint32_t looked_up_at_once = 64;
 
-// The state that all processes share. `order` lists the rows, and the index and the found pairs identify a row by its
-// position in `order`. Each row comes after all rows that may contain it. But if there are two queries, the rows are in
-// the order of their numbers.
+// The state that all processes share. `order` lists the rows. The index and the found pairs identify a row by its
+// position in `order`, not by its number. In `order`, each row comes after all rows that may contain it. But if there
+// are two queries, the rows are listed in the order of their numbers.
 struct shared_containment {
     double missed; // the share of pairs that may be missed
     bool crossing;
     shared_number counts;     // the counters of shingle_counts
     shared_number sizes;      // the number of distinct shingles of each row
     shared_number digests;    // for each row, a digest of its set: equal sets have equal digests
-    shared_number witnesses;  // for each member, the note of its store of witness tags
+    shared_number witnesses;  // for each member, what other processes need to open its store of witness tags
     shared_number witness_at; // where each row's tags are: the member, and the offset in the member's store
     std::uint64_t most_mark;  // the largest mark of all witnesses; atomic
     shared_number order;
@@ -41,11 +41,11 @@ struct containment_part {
     shingle_counts counts;
 
     growing<std::uint8_t> text;
-    std::uint32_t in_hand; // the current row, which is the row that was read last; or no_row
+    std::uint32_t in_hand; // the current row: the row that was read last; or no_row
     distinct_elements set; // the shingles of the current row
     // Indexed by the numbers of the elements of `set`: the last pair of rows (the current row and another one) for
-    // which the element was counted, or 0. So an element counts only once for a pair. Therefore, a process must not
-    // compare the same two rows twice.
+    // which the element was counted, or 0. So an element counts only once for a pair of rows. Therefore, a process must
+    // not compare the same two rows twice.
     growing<std::uint64_t> met_by;
     size_plan* plans;
 };
@@ -53,8 +53,8 @@ struct containment_part {
 // Call this at the beginning of a process's part of a step.
 containment_part start_part(row_set& rows);
 
-// A number to mix into the shingles of a row. It depends on the row's scope, so that rows of different scopes have the
-// same mixed shingles only by chance.
+// A number to mix into the shingles of a row. It depends on the row's scope. So two rows of different scopes have a
+// mixed shingle in common only by chance.
 std::uint64_t salt_of(const row_set& rows, std::uint32_t row);
 
 // Reads a row, which becomes the current one.

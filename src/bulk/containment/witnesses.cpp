@@ -12,8 +12,8 @@ namespace minhash::bulk {
 
 namespace {
 
-// The usual number of witnesses of a row. With fewer, more of the other rows would have enough of a row's witnesses
-// without containing that row. With more, the index would be larger.
+// The usual number of witnesses of a row. With fewer witnesses, more pairs of rows would be compared in vain. With more
+// witnesses, the index would be larger.
 constexpr std::uint32_t usual_witnesses = 24;
 
 // Witnesses are drawn from a pool of shingles. The size of the pool is twice the number of shingles that may be
@@ -141,7 +141,7 @@ std::span<const std::uint32_t> choose_witnesses(witness_choice& choice,
     assert(kept >= count);
     keep_smallest();
     choice.most_mark = std::max(choice.most_mark, limit);
-    // Sort by count, the rarest first. For this, the count replaces the upper half of each mark.
+    // Sort the tags by the counts of their shingles, the rarest first. For this, each mark becomes a count and a tag.
     grow(owner, choice.tags, 0, count);
     for (std::size_t i = 0; i < count; i++)
         marks[i] = std::uint64_t{counts.of(marks[i] ^ salt)} << 32 | tag_of(marks[i]);
@@ -153,8 +153,8 @@ std::span<const std::uint32_t> choose_witnesses(witness_choice& choice,
 
 std::size_t buckets_for(std::uint64_t indexed) noexcept { return std::bit_ceil(indexed / 2 + 1); }
 
-// The number of 64-bit words of the filter: a power of two, no more than 2^25. Up to this limit, there are at least
-// four bits for each indexed witness.
+// The number of 64-bit words of the filter: a power of two, no more than 2^25. Unless this limit makes the filter
+// smaller, it has at least four bits for each indexed witness.
 std::size_t filter_words(std::uint64_t indexed) noexcept
 {
     return std::min<std::size_t>(std::bit_ceil(indexed / 16 + 1), std::size_t{1} << 25);
@@ -199,8 +199,8 @@ void make_index(host& owner, witness_index& index)
         index.starts[at & index.mask]++;
         index.filter[filter_word(index, at)] |= filter_bit(at);
     });
-    // Turn each count into the end of its bucket in `postings`. When the buckets are then filled from the last row to
-    // the first, each end moves down to the start of its bucket.
+    // Turn each count into the end of its bucket in `postings`. Then the buckets are filled, from the last row to the
+    // first. This moves each end down to the start of its bucket.
     std::uint32_t end = 0;
     for (std::size_t i = 0; i <= index.mask + 1; i++) {
         if (i % 65536 == 0)

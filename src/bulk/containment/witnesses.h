@@ -1,14 +1,14 @@
-// The witnesses of a row are a few of its shingles. They are looked for in all other rows, to find the rows that may
-// contain this row.
+// The witnesses of a row are a few of its shingles. To find the rows that may contain this row, the witnesses are
+// looked for in all other rows.
 //
 // Let row a have n shingles. If the containment of a in row b reaches the threshold, b lacks at most m of the n
-// shingles, whether they are common or rare; n and the threshold determine m. So b has at least p - m of any p shingles
-// of a. Let w witnesses be drawn at random from p shingles. The number of these witnesses that b has follows a
-// hypergeometric distribution. So there is a number k such that b has at least k of the w witnesses with a probability
-// of at least the wanted recall, whatever the sizes of the two rows. The p shingles are the rarest ones of a, so that
-// common shingles do not bring unrelated rows together; p is greater than 2 m, unless a has fewer shingles. To draw "at
-// random" means to choose the shingles with the smallest hashes, as in bottom-k sketches (Cohen, Kaplan 2007) and in
-// FracMinHash (Irber et al. 2022). So only the small hashes of b need to be looked up.
+// shingles; n and the threshold determine m. The missing shingles may be common or rare. So b has at least p - m of any
+// p shingles of a. Let w witnesses be drawn at random from p shingles. Some of these witnesses are also in b, and their
+// number follows a hypergeometric distribution. So there is a number k such that b has at least k of the w witnesses
+// with a probability of at least the wanted recall, whatever the sizes of the two rows. The p shingles are the rarest
+// ones of a, so that common shingles do not bring unrelated rows together; p is greater than 2 m, or equal to n if n is
+// not so large. "At random" means that the shingles with the smallest hashes are chosen, as in bottom-k sketches
+// (Cohen, Kaplan 2007) and in FracMinHash (Irber et al. 2022). So only the small hashes of b need to be looked up.
 //
 // If a row has at least k of the w witnesses, and k is at least 4, then the row has at least 4 of any w - k + 4
 // witnesses. So only the rarest w - k + 4 witnesses are indexed, as in prefix filters (Chaudhuri, Ganti, Kaushik 2006).
@@ -25,14 +25,15 @@
 
 namespace minhash::bulk {
 
-// How many witnesses a row has, and the minimum number of them that another row must have to be compared with the row.
+// How many witnesses a row has, and how many of them another row must have, at least, so that the two rows are
+// compared.
 struct witness_plan {
     std::uint32_t count;
     std::uint32_t least;
 };
 
-// The plan for a row whose witnesses are drawn from a pool of `pool` shingles. Any other row that contains this row has
-// at least `shared` shingles of the pool; `shared` is not 0. The probability that such another row has fewer witnesses
+// The plan for a row whose witnesses are drawn from a pool of `pool` shingles. A second row that contains this row has
+// at least `shared` shingles of the pool; `shared` is not 0. The probability that the second row has fewer witnesses
 // than the plan requires is at most `missed`.
 witness_plan plan_witnesses(std::uint64_t pool, std::uint64_t shared, double missed) noexcept;
 
@@ -54,7 +55,8 @@ struct shingle_counts {
     std::uint16_t* values;
     std::size_t mask; // one less than the number of counters: counters_for(rows), a power of two
 
-    // The low bits of a hash choose the counter, because witnesses are chosen by the highest bits.
+    // The low bits of a hash choose the counter. The highest bits choose the witnesses, so these bits vary little among
+    // witnesses.
     std::uint16_t& of(std::uint64_t element) const noexcept { return values[element & mask]; }
 };
 
@@ -70,7 +72,7 @@ struct witness_choice {
 };
 
 // Chooses a row's witnesses, and returns their tags, the rarest witness first. The hashes of shingles are mixed with
-// `salt` (salt_of()) into marks. So rows with different salts, which are in different scopes, have equal marks only by
+// `salt` (salt_of()) into marks. Rows of different scopes have different salts, so they have equal marks only by
 // chance.
 std::span<const std::uint32_t> choose_witnesses(witness_choice& choice,
                                                 const shingle_counts& counts,
@@ -78,16 +80,16 @@ std::span<const std::uint32_t> choose_witnesses(witness_choice& choice,
                                                 std::uint64_t salt,
                                                 const size_plan& plan);
 
-// The part of a mark that is kept. It is never 0, because 0 is a free entry in a table of tags. Two different marks
-// have the same tag with a probability of 2^-32.
+// The part of a mark that is kept. It is never 0, because 0 stands for a free entry in a table of tags. Two different
+// marks have the same tag with a probability of 2^-32.
 inline std::uint32_t tag_of(std::uint64_t mark) noexcept
 {
     const auto tag = static_cast<std::uint32_t>(mark);
     return tag != 0 ? tag : 1;
 }
 
-// How many of a row's indexed witnesses must be found before all its witnesses are checked. (If the row's plan requires
-// fewer witnesses in all, that number is enough.)
+// All witnesses of a row are checked only after this many of its indexed witnesses have been found. (If the row's plan
+// requires fewer witnesses in all, that smaller number is enough.)
 constexpr std::uint32_t most_met = 4;
 
 struct index_shape {
@@ -99,7 +101,7 @@ struct index_shape {
 
 struct place_note {
     std::uint32_t first; // where the tags of the row at this place begin in `tags`
-    std::uint32_t least; // how many of the row's witnesses must be found; 0: the row has no witnesses
+    std::uint32_t least; // how many of the row's witnesses must be found; 0: no witness is in the index
 };
 
 inline std::uint32_t met_of(const place_note& note) noexcept { return std::min(note.least, most_met); }

@@ -1,8 +1,8 @@
-// One of several equal rows, anchors or not, is their leader and represents all of them. So thousands of copies of a
-// text are compared as fast as a single copy. The search for true pairs uses enough bands to reach the task's recall,
-// which is nearly 1. Rows that share a band are verified as in lsh_pairs(). The bands are processed one by one. For
-// each band, the anchors are put into a hash table by their slots in this band, and each row is looked up in the table.
-// A pair of rows counts only in the first band that the rows share.
+// Equal rows, anchors or not, are represented by one of them, their leader. So thousands of copies of a text are
+// compared as fast as a single copy. The search for true pairs uses enough bands to reach the task's recall, which is
+// nearly 1. Rows that share a band are verified as in lsh_pairs(). The bands are processed one by one. For each band,
+// the leaders of anchors are put into a hash table by their slots in this band. Then all leaders are looked up in the
+// table. A pair of leaders counts only in the first band that they share.
 #include "bulk/evaluation/evaluation.h"
 #include "bulk/search/candidates.h"
 
@@ -42,12 +42,12 @@ struct evaluation {
     std::uint32_t* members; // how many rows each leader represents
 
     std::span<const std::uint32_t> anchors; // the anchors in use
-    std::uint32_t count;                    // how many different leaders the anchors have, numbered as they appear
+    std::uint32_t count;                    // how many different leaders the anchors have; they are numbered from 0
     std::uint32_t* leaders;                 // the row number of each of these leaders
     std::uint32_t* first_anchor;            // for each of these leaders, the index of its first anchor
     std::uint32_t* anchors_of;              // how many anchors each of these leaders represents
     std::uint32_t* slots;                   // the signature of each of these leaders
-    std::uint32_t* number;                  // for each row, its number if it is one of these leaders, or no_row
+    std::uint32_t* number;                  // for each row: its number if it is one of these leaders, else no_row
 
     // The table of a band: the anchors' leaders, chained if they hash to the same place in `heads`.
     std::uint32_t* heads;
@@ -152,7 +152,8 @@ void each_meeting(evaluation& self, band_choice shape, int band, Visit&& visit)
         const auto key = static_cast<std::uint32_t>(hash >> 32);
         for (std::uint32_t anchor = self.heads[hash & self.mask]; anchor != no_row; anchor = self.next[anchor]) {
             pause(*self.rows->owner);
-            // If `row` is an anchor's leader, too, the pair is visited only for the leader with the lower number.
+            // If `row` is an anchor's leader, too, the pair is met twice. It is visited only when the leader with the
+            // lower number is `anchor`.
             if (self.keys[anchor] == key && anchor < self.count && anchor < self.number[row] &&
                 in_one_scope(rows, self.leaders[anchor], row) &&
                 first_shared(slots_of_anchor(self, anchor), slots, shape) == band)
@@ -184,8 +185,8 @@ void add_candidate(evaluation& self, std::uint32_t anchor, std::uint32_t row)
         halve_anchors(self);
 }
 
-// Makes candidates of all pairs whose signatures agree enough in their first slots. Used if the threshold is so low
-// that only very short bands, or none, would reach the recall.
+// Makes candidates of all pairs whose signatures agree enough in the slots that are compared first. Used if the
+// threshold is so low that only very short bands, or none, would reach the recall.
 void add_all_candidates(evaluation& self)
 {
     for (std::uint32_t row = 0; row < self.rows->count; row++) {
@@ -241,7 +242,7 @@ std::uint64_t anchors_in(const evaluation& self, std::uint32_t leader)
     return number < self.count ? self.anchors_of[number] : 0;
 }
 
-// The number of pairs that contain an anchor, where one row has leader `a` and the other has leader `b`.
+// How many pairs consist of a row whose leader is `a` and a row whose leader is `b`, at least one of them an anchor.
 std::uint64_t pairs_between(const evaluation& self, std::uint32_t a, std::uint32_t b)
 {
     const std::uint64_t in_a = anchors_in(self, a);
@@ -249,7 +250,7 @@ std::uint64_t pairs_between(const evaluation& self, std::uint32_t a, std::uint32
     return in_a * self.members[b] + in_b * self.members[a] - in_a * in_b;
 }
 
-// How many pairs of rows with the same leader contain an anchor. Such pairs share every band.
+// How many pairs consist of two rows with the same leader, at least one of them an anchor. Such pairs share every band.
 std::uint64_t pairs_within(const evaluation& self)
 {
     std::uint64_t pairs = 0;
@@ -260,7 +261,7 @@ std::uint64_t pairs_within(const evaluation& self)
     return pairs;
 }
 
-// Starts the counts of pairs, by anchor and by row, with the pairs of equal rows.
+// Initializes the counts of pairs, by anchor and by row: only the pairs of equal rows are counted so far.
 void start_counts(const evaluation& self, double* of_anchors, double* of_rows)
 {
     std::fill_n(of_rows, self.rows->count, 0);
@@ -308,9 +309,9 @@ void try_setting(evaluation& self, setting& tried, std::uint64_t done, std::uint
 }
 
 // Estimates the sum of (found - recall * near)^2 over the rows that are not anchors. In this sum, `near` stands for the
-// number of all true pairs of a row, and `found` for the number of these pairs that the setting finds. But only the
-// pairs with anchors are known. The estimate made from them is unbiased, because every row is an anchor with the same
-// probability, `drawn`.
+// number of a row's true pairs, with any other row, and `found` for the number of these pairs that the setting finds.
+// But only pairs with anchors are known. An estimate made from these pairs is unbiased, because every row is an anchor
+// with the same probability, `drawn`.
 double differences_of_rest(const evaluation& self, double recall, double drawn)
 {
     const double missed = recall * recall;
@@ -330,9 +331,9 @@ double differences_of_rest(const evaluation& self, double recall, double drawn)
 }
 
 // A confidence interval for the recall of a setting. The pairs of one anchor are not independent: the more the anchors
-// differ, the less information their pairs contain. A row whose pairs are all missed is seldom an anchor. Usually, such
-// a row affects only the counts of the anchors near it. So the variance is estimated a second time, from all rows, and
-// the larger estimate is used. If the anchors do not differ at all (for example, because all pairs are found), the
+// differ, the less information their pairs contain. Few anchors, if any, are rows whose pairs are all missed. Usually,
+// such a row affects only the counts of the anchors near it. So the variance is estimated a second time, from all rows,
+// and the larger estimate is used. If the anchors do not differ at all (for example, because all pairs are found), the
 // variance cannot be estimated. Then all pairs of an anchor count as one pair.
 interval recall_between(const evaluation& self, double recall)
 {

@@ -1,12 +1,11 @@
 // Estimates how well settings (numbers of bands and of rows per band) would work on a user's own texts. Some rows,
-// drawn at random, are anchors. A true pair is an anchor and any row near it; all true pairs are searched for. The
-// share of these true pairs that a setting finds estimates the setting's recall among all rows, because every pair has
-// the same chance of containing an anchor. Anchors are better than a plain sample of rows: a sample of one row in 100
-// contains one in 10,000 of all true pairs, but if the same rows are anchors, one true pair in 50 contains an anchor.
+// drawn at random, are anchors. A true pair consists of an anchor and another row near it. All true pairs are searched
+// for. The share that a setting finds is an estimate of the setting's recall among all rows, because every pair has the
+// same chance of containing an anchor. Anchors are better than a plain sample of rows: a sample of one row in 100
+// contains one in 10,000 of all near pairs, but if the same rows are anchors, one near pair in 50 contains an anchor.
 //
-// The error of the share is estimated from how much the share varies between anchors, because pairs with the same
-// anchor are not independent. This is how cluster samples are treated (Cochran 1977: Sampling Techniques, section 2.11
-// on ratios).
+// Pairs with the same anchor are not independent. So the error of the share is estimated from how much the share varies
+// between anchors, as for cluster samples (Cochran 1977: Sampling Techniques, section 2.11 on ratios).
 #pragma once
 
 #include "bulk/rows/rows.h"
@@ -33,11 +32,11 @@ struct evaluation_result {
 // minimum. (Pairs of equal rows are not verified.)
 constexpr std::size_t most_true_pairs = std::size_t{4} << 20;
 
-// The minimum recall of the task. At this recall, hardly any true pairs are missed.
+// The task's recall must be at least this high, so that hardly any true pairs are missed.
 constexpr double truth_recall = 1 - 1e-6;
 
-// Compares anchors with all rows, and fills in the settings' results. Anchors must be distinct rows in random order,
-// because the last ones may be dropped. The task must be exact.
+// Compares anchors with all rows, and fills in the settings' results. Anchors must be distinct rows. They must be in
+// random order, because the last ones may be dropped. The task must be exact.
 evaluation_result evaluate(row_set& rows,
                            std::span<const std::uint32_t> anchors,
                            std::span<setting> settings,

@@ -1,10 +1,10 @@
 // What the engine asks of its host: memory, files, and a chance to stop. The glue (src/pg) implements a host with
 // PostgreSQL, and tests implement their own.
 //
-// It is possible that a call to the host never returns: pause() leaves by longjmp() if a user cancels, and so does any
-// other call if it runs out of memory or disk space. So nothing in src/bulk has a destructor, and after such an exit
-// the host frees all memory and files that it has provided. The engine itself frees memory only where that is needed to
-// limit the memory use of a call.
+// A call to the host may never return: pause() leaves by longjmp() if a user cancels, and any other call does the same
+// if it runs out of memory or disk space. So nothing in src/bulk has a destructor, and after such an exit the host
+// frees all memory and files that it has provided. The engine itself frees memory only to limit the memory use of a
+// call.
 //
 // The engine calls the host once per chunk, not once per value, so that calls through pointers cost hardly any time.
 #pragma once
@@ -18,7 +18,7 @@
 
 namespace minhash::bulk {
 
-// Identifies a piece of shared memory, by the same number in all processes. 0 stands for none.
+// Identifies a piece of shared memory. The number is the same in all processes; 0 stands for none.
 using shared_number = std::uint64_t;
 
 // How long the current phase, and all later phases, will probably keep each process busy, in nanoseconds.
@@ -55,8 +55,8 @@ struct host {
 
     std::optional<expected_cost> cost; // the expected cost of the current phase; empty: no estimate
 
-    // Reads the document of a row again, from the place that came with the row (bulk/rows/rows.h). The bytes are valid
-    // until the next call of read_again().
+    // Reads the document of a row again, from the place that was passed with the row (bulk/rows/rows.h). The bytes are
+    // valid until the next call of read_again().
     std::span<const std::uint8_t> (*read_again)(host& self, std::uint64_t place);
 
     // Whether the documents that can be read again are together larger than memory. If so, they should be read only
@@ -69,8 +69,8 @@ struct host {
     // Reports that there are more different shingles than can be counted. Does not return.
     void (*fail_too_many_shingles)(host& self, std::uint64_t most);
 
-    // Workers: other processes, each with a host of its own, that do parts of steps (bulk/rows/steps.h). There are at
-    // most `most_workers` of them, perhaps none.
+    // Workers are other processes that do parts of steps (bulk/rows/steps.h). Each worker has a host of its own. There
+    // are at most `most_workers` workers, perhaps none.
     int most_workers;
     std::uint64_t least_work; // workers need this much work: bytes of texts, plus an eighth of the bytes of signatures
     bool sharing;             // workers are possible, because shared memory and shared files are in use
@@ -79,8 +79,8 @@ struct host {
     // Resets `sharing` if there is too little shared memory for `bytes` bytes of data that cannot go to a file.
     void (*keep_sharing)(host& self, std::size_t bytes);
     // Allocates memory that outlives phases. While `sharing`, workers can access this memory; otherwise it is private,
-    // and its number comes from private_number(). If there is too little shared memory, the call returns 0 or, if the
-    // memory is `needed`, does not return.
+    // and its number comes from private_number(). If there is too little shared memory, the call returns 0; but if the
+    // memory is `needed`, the call does not return.
     shared_number (*allocate_shared)(host& self, std::size_t bytes, bool needed);
     void* (*find_shared)(host& self, shared_number number);
     void (*release_shared)(host& self, shared_number number);
@@ -115,7 +115,7 @@ Value* allocate(host& asked, std::size_t count = 1)
     return static_cast<Value*>(asked.allocate(asked, (count + 1) * sizeof(Value)));
 }
 
-// This bit marks the number of memory that only this process can access.
+// This bit is set in the number of a piece of memory if only this process can access the memory.
 constexpr shared_number private_mark = shared_number{1} << 63;
 
 inline shared_number private_number(const void* memory)

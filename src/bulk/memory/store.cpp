@@ -8,9 +8,9 @@ namespace minhash::bulk {
 
 namespace {
 
-// Allocates a chunk for a store. The chunk counts as used, even beyond the budget. If there is no shared memory for a
-// shared store, the result is no chunk or, if a chunk is `needed`, a chunk in private memory, which will be written to
-// the file later.
+// Allocates a chunk for a store. The chunk counts as used, even beyond the budget. If the store is shared but no shared
+// memory is left, the result is no chunk. But if a chunk is `needed`, it is allocated in private memory, and will be
+// written to the file later.
 store_chunk take_chunk(const byte_store& store, bool needed)
 {
     host& owner = *store.budget->owner;
@@ -31,7 +31,7 @@ void free_chunk(const byte_store& store, const store_chunk& chunk)
     budget.owner->release_shared(*budget.owner, chunk.number);
 }
 
-// How many chunks are full: all but the one that is being written to, if there is one.
+// How many chunks are full: all chunks, except the one to which bytes are still appended, if there is one.
 std::size_t full_chunks(const byte_store& store) { return store.chunk_count - (store.at < store.end ? 1 : 0); }
 
 // Moves the oldest chunk to the file.
@@ -85,7 +85,7 @@ void forget_store(byte_store* store)
     release(*budget.owner, store);
 }
 
-// Gets the next chunk to write to. If the store has no chunk, it gets one even beyond the budget.
+// Adds a chunk to write to, after making room in the budget. A store without chunks gets one even beyond the budget.
 void advance(byte_store& store)
 {
     memory_budget& budget = *store.budget;

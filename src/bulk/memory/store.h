@@ -3,11 +3,11 @@
 // chunk to its file. Stores that will be read in order are chosen first, because random reads of a file take longer.
 // Among stores that are read in the same way, the one with the most bytes in memory is chosen.
 //
-// A shared store that is complete can be left to other processes. Each of these processes opens its own view of the
-// store.
+// A shared store that is complete can be left to other processes: its owner closes it, but its bytes are kept. Each
+// process then opens its own view of the store.
 //
 // (PostgreSQL's BufFile would copy each chunk once more, and each random read would read whole blocks. Sorting all
-// entries with PostgreSQL's tuplesort took longer: test/bench/RESULTS.md.)
+// entries with PostgreSQL's tuplesort took longer than grouping them in partitions: bulk/buckets/buckets.h.)
 #pragma once
 
 #include "bulk/memory/host.h"
@@ -22,14 +22,14 @@ struct byte_store;
 // How a store will be read: once from start to end; at random; or at random, and more often than other stores.
 enum class reading { in_order, at_random, often };
 
-// A chunk of a store, with the number of its memory.
+// A chunk of a store: its address in this process, and the number of its memory.
 struct store_chunk {
     char* at;
     shared_number number;
 };
 
-// What other processes need to open a store that was left to them. A note is in shared memory, and all its bytes are 0
-// until leave_store() writes it.
+// What other processes need to open a view of a store. A note is in shared memory. All its bytes are 0 until
+// leave_store() fills it in.
 struct store_note {
     std::uint64_t size;
     std::uint64_t filed;
@@ -68,13 +68,13 @@ struct byte_store {
     int file;         // 0: none
     reading how;      // how the store will be read; stores with lower values go to files first
     bool shared;      // other processes, if there are any, will read the store
-    bool view;        // this is a view of a store that was left to a note
+    bool view;        // this is a view, made by open_view() from a note
     void* buffer;     // for a piece that fetch_piece() reads from the file; null: none read yet
     byte_store* next; // the next store in the budget's list
 };
 
-// The chunk size to use for `stores` stores, no more than `wanted`. It is chosen so that one chunk for each store,
-// which always stays in memory, fits into a quarter of the budget.
+// The chunk size to use for `stores` stores. The newest chunk of each store stays in memory. So the size is halved,
+// from `wanted`, until one chunk for each store fits into a quarter of the budget; but it is never halved below 1 kB.
 std::size_t chunk_for(const memory_budget& budget, std::size_t stores, std::size_t wanted);
 
 // How many stores of a call may have large chunks. The engine has three: one for documents, one for the first slots of
@@ -88,17 +88,17 @@ byte_store* open_store(memory_budget& budget, std::size_t chunk_bytes, reading h
 // Opens a store that other processes will read.
 byte_store* open_shared_store(memory_budget& budget, std::size_t chunk_bytes, reading how = reading::at_random);
 
-// Call this when host.sharing has been set. It moves shared stores to memory and files that workers can access. If
-// shared memory runs out, the remaining chunks stay in private memory.
+// Moves the contents of shared stores to memory and files that workers can access. Call this when host.sharing has been
+// set. If shared memory runs out, the remaining chunks stay in private memory.
 void share_stores(memory_budget& budget);
 
-// Extends a store to `size` bytes. It gets chunks in memory while no more than `most` bytes of the budget are in use;
-// its other bytes are in the file. The new bytes must then be written by write_at(), perhaps by other processes.
+// Extends a store to `size` bytes. The store gets chunks in memory while no more than `most` bytes of the budget are in
+// use; its other bytes are in its file. Afterwards, write_at() must write the new bytes, perhaps in other processes.
 void extend_store(byte_store& store, std::uint64_t size, std::size_t most);
 void write_at(byte_store& store, std::uint64_t offset, const void* bytes, std::size_t count);
 
-// Closes a shared store but keeps its bytes, which the note then describes. The bytes still count in the budget. While
-// the host is `sharing`, chunks that are in private memory, because shared memory was scarce, go to the file.
+// Closes a shared store but keeps its bytes, and fills in the note. The bytes still count in the budget. If shared
+// memory was scarce, some chunks are in private memory. While the host is `sharing`, such chunks go to the file.
 void leave_store(byte_store* store, store_note& note);
 
 // Opens a view of the store that a note describes. If the note is empty, because its process took no part in a step,
@@ -106,7 +106,7 @@ void leave_store(byte_store* store, store_note& note);
 byte_store* open_view(memory_budget& budget, const store_note& note);
 void close_view(byte_store* view);
 
-// Frees the bytes that a note refers to. After this, no view of the note may be opened or read.
+// Frees the bytes that a note refers to. After this, views made from the note may be neither opened nor read.
 void free_noted(host& owner, const store_note& note);
 
 // How large the budget would have to be for everything to stay in memory.
@@ -151,7 +151,7 @@ inline const void* fetch(byte_store& store, std::uint64_t offset, std::size_t co
     return in_memory(store, offset);
 }
 
-// Reads the value with this number from a store that holds only values of this type.
+// Reads a value from a store that holds only values of this type, numbered from 0.
 template <typename Value>
 Value fetch_value(byte_store& store, std::uint64_t number)
 {

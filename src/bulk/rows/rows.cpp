@@ -22,8 +22,8 @@ constexpr std::size_t large_shared_chunk = 2 * 1024 * 1024; // not larger, becau
 constexpr std::size_t fixed_bytes = 28;
 
 // If this bit of a value in rows.document_at is set, the value is an offset in one of the engine's stores; otherwise it
-// is a place that the host can read. The bits from store_shift up to this bit are the number of the store: 0 is
-// rows.documents, n + 1 is rows.brought[n].
+// is a place that the host can read. The number of the store is in the bits from store_shift up to, but not including,
+// this bit: 0 stands for rows.documents, and n + 1 for rows.brought[n].
 constexpr std::uint64_t kept_here = std::uint64_t{1} << 63;
 constexpr int store_shift = 48;
 
@@ -61,8 +61,8 @@ constexpr auto factors = [] {
     return made;
 }();
 
-// The sum of words, each multiplied by its factor. A word has 64 bits while at least eight bytes are left, then 32
-// bits, then 8 bits.
+// Cuts the slots into words, and returns the sum of all words, each multiplied by its factor. A word has 64 bits while
+// at least eight bytes are left, then 32 bits while at least four bytes are left, and then 8 bits.
 std::uint64_t hash_slots(const std::uint8_t* at, const std::uint8_t* end)
 {
     const std::uint64_t* factor = factors.data();
@@ -76,11 +76,11 @@ std::uint64_t hash_slots(const std::uint8_t* at, const std::uint8_t* end)
     return sum;
 }
 
-// Makes the keys of a row's bands, and the key of its whole signature. They are written `stride` elements apart. A key
-// is the upper half of a sum of products, XORed with `mask`. Two bands that differ in one word have the same key with a
-// probability of at most 2 / 2^32 (Dietzfelbinger et al. 1997: A reliable randomized algorithm for the closest-pair
-// problem, 2.1). Band tables and indexes use other keys (core/bands.h), which must never change, and which take several
-// times as long to compute.
+// Makes the keys of a row's bands, and the key of its whole signature. The keys are written `stride` elements apart. A
+// key is the upper half of a sum of products, XORed with `mask`. Two bands that differ in one word have the same key
+// with a probability of at most 2 / 2^32 (Dietzfelbinger et al. 1997: A reliable randomized algorithm for the
+// closest-pair problem, 2.1). Band tables and indexes use other keys (core/bands.h). Those keys must never change, and
+// computing them takes several times as long.
 void make_keys(const signature& value, band_choice shape, std::uint32_t mask, std::uint32_t* keys, std::size_t stride)
 {
     const std::span<const std::uint8_t> slots = value.stored_slots();
@@ -113,7 +113,8 @@ void count_row(row_set& rows)
     rows.count++;
 }
 
-// Notes the place where the next row's document can be read again. Without such a place, keeps the document.
+// Records where the next row's document can be read again, or stores the document if `place` is 0. Also records the
+// size of a text.
 void append_document(row_set& rows, text_bytes bytes, std::size_t bytes_of_all, std::uint64_t place)
 {
     assert(!(place & kept_here) && (place != 0 || bytes.size() == bytes_of_all));
@@ -148,7 +149,8 @@ std::uint32_t rows_at_once(const shared_rows& shared)
     return std::clamp(shared.count / (units_of_each * shared.processes), least, most);
 }
 
-// Adds to rows.work. If the host can have workers, makes the stores accessible to them as soon as there is enough work.
+// Adds to rows.work. As soon as there is enough work for workers, and the host can have them, makes the shared stores
+// accessible to them.
 void count_work(row_set& rows, std::size_t bytes)
 {
     host& owner = *rows.owner;
@@ -169,7 +171,8 @@ void count_work(row_set& rows, std::size_t bytes)
 void set_task(row_set& rows, const task& task)
 {
     constexpr std::uint8_t enough = 8;
-    // Bits per slot. At a high threshold, near rows have few unequal slots, so few slots can be equal by chance.
+    // Bits per slot. If slots have few bits, unequal slots often look equal. This does little harm at a high threshold,
+    // because near rows have few unequal slots. So 2 bits are enough there.
     const std::uint8_t few = task.threshold >= 0.7 ? 2 : 4;
     rows.task = task;
     rows.kept = task.scheme;
@@ -268,7 +271,7 @@ agreement_counts sample_rows(row_set& rows, sampled_counts& counts, double& mean
 
 void open_signatures(row_set& rows)
 {
-    // Signatures and keys are put in memory while no more than this much of the budget is in use, and otherwise in
+    // While no more than this much of the budget is in use, signatures and keys are put in memory, and after that in
     // files.
     const std::size_t most = rows.budget->limit - rows.budget->limit / 4;
     const std::size_t count = key_count(rows.task.shape);

@@ -1,8 +1,8 @@
-// The rows that the engine works on, numbered from 0 in order of arrival. When a row arrives, only its document is
-// stored (a text, or the slots of a signature), or the place where the host can read the document again. When all rows
-// have arrived, the numbers of hashes, bands and rows per band are chosen from a sample of the rows, unless the user
-// has set them. Then all processes together make the signatures and the band keys (steps.h). Only 32 bits of a key are
-// kept. Signatures and keys have stores of their own. The users' ids of the rows are kept only by the host.
+// The rows that the engine works on, numbered from 0 in order of arrival. When a row arrives, the engine stores only
+// the row's document (a text, or the slots of a signature) or the place where the host can read the document again.
+// When all rows have arrived, the numbers of hashes, bands and rows per band are chosen from a sample of the rows,
+// unless the user has set them. Then all processes together make the signatures and the band keys (steps.h). Only 32
+// bits of a key are kept. Signatures and keys are in stores of their own. Only the host keeps the users' ids of rows.
 #pragma once
 
 #include "bulk/buckets/buckets.h"
@@ -26,7 +26,7 @@ struct task {
     bool scoped;                         // rows can be near only rows of the same scope
     bool sets_only = false;              // texts are compared as sets, and not signed
     double recall = 0.99;                // the share of near pairs that an exact task should find
-    bool whole_slots = false;            // signatures are kept with all their bits, even in exact tasks
+    bool whole_slots = false;            // signatures of texts are kept with all their bits, even in exact tasks
     bool given = false;                  // rows arrive as signatures, not as texts
     std::optional<bands_plan> plan = {}; // how the shape was chosen; empty unless it was chosen by cost
 };
@@ -48,18 +48,18 @@ struct row_set {
     std::uint32_t first_count; // how many rows belong to the first of two queries; set by the caller
 
     byte_store* documents;          // texts in UTF-8, or slots, that the host cannot read again
-    byte_store** brought;           // for each process, the documents that it has read again (far_documents.cpp)
+    byte_store** brought;           // one store for each process: documents that were read again (far_documents.cpp)
     byte_store* document_at;        // where the document of each row is
     byte_store* document_sizes;     // the sizes of texts; null for signatures
     byte_store* starts;             // the first slots of each row
     byte_store* rests;              // the other slots of each row
-    byte_store** keys;              // the keys of each band; the last store has keys of whole signatures
+    byte_store** keys;              // a store of keys for each band, then one for the keys of whole signatures
     host_signer* signer;            // signs texts; null if there are none
     const std::uint32_t* set_sizes; // if task.sets_only, the size of each row's set (containment.h)
     growing<std::uint32_t> scopes;  // the scope of each row, in scoped tasks
     std::uint32_t* leader;          // the leader of each row (candidates.h); null: not found yet
-    std::uint32_t* next;            // the next row of the same leader, or no_row
-    std::uint32_t* rights;          // for each leader, its first row of the second query, or no_row; null if one query
+    std::uint32_t* next;            // for each row, the next row with the same leader, or no_row
+    std::uint32_t* rights;          // for each leader, its first row in the second query, or no_row; null if one query
 
     std::uint64_t work;   // bytes of texts, plus an eighth of the bytes of signatures (host.least_work)
     shared_rows* shared;  // set by start_steps() (steps.h)
@@ -76,17 +76,17 @@ void set_task(row_set& rows, const task& task);
 // texts the number of hashes, can be chosen later, but before start_steps() (steps.h).
 row_set* make_rows(memory_budget& budget, task task, bool texts);
 
-// In scoped tasks: sets the scope of the row that will be taken next. A scope can be any number.
+// Sets the scope of the next row, before the row is added. Call this only in scoped tasks. A scope can be any number.
 void set_scope(row_set& rows, std::uint32_t scope);
 
-// Takes the next row; a set has no more than most_rows rows. The signature must have the task's scheme. An empty set is
-// near nothing: for it, returns false and takes no row. If `place` is not 0, the host can use it to read the
-// signature's stored slots again, so the slots are not kept.
+// Adds the next row, a signature, which must have the task's scheme. There can be no more than most_rows rows. The
+// signature of an empty set is near nothing, so it is not added, and the function returns false. If `place` is not 0,
+// the host can read the signature's stored slots again from this place, so the slots are not kept.
 bool take_signature(row_set& rows, const signature& value, std::uint64_t place = 0);
 
-// Takes the next row, a text of `size` bytes. If `place` is not 0, the host can read the text again, and `start` may be
-// only the beginning of the text. If `start` has no shingles, returns false and takes no row. In that case, if `start`
-// was only the beginning, the caller must pass the whole text.
+// Adds the next row, a text of `size` bytes. If `place` is not 0, the host can read the text again, and `start` may be
+// only the beginning of the text. If `start` has no shingles, no row is added, and the function returns false. If
+// `start` was only the beginning, the caller must then pass the whole text.
 bool take_text(row_set& rows, text_bytes start, std::size_t size, std::uint64_t place = 0);
 
 // Compares the signatures of a random sample of rows. Bands can be chosen from the result, which refers to `counts`
@@ -105,8 +105,8 @@ inline bool in_one_scope(const row_set& rows, std::uint32_t a, std::uint32_t b)
 
 inline std::size_t start_bytes(const row_set& rows) { return slot_bytes(rows.start.bits, rows.start.num_hashes); }
 
-// A row's first slots, as they are kept. The result points into the store or, if the slots had to be copied, to the
-// buffer. fetch_rest() does the same for the row's other slots.
+// Returns a row's first slots, as they are kept. The result points into the store or, if the slots had to be copied, to
+// the buffer. fetch_rest() returns the row's other slots in the same way.
 inline const void* fetch_start(const row_set& rows, std::uint32_t row, void* buffer)
 {
     const std::size_t bytes = start_bytes(rows);
@@ -124,10 +124,10 @@ inline const void* fetch_rest(const row_set& rows, std::uint32_t row, void* buff
     return fetch(*rows.rests, row * std::uint64_t{bytes}, bytes, buffer);
 }
 
-// The place where the host can read a row's document again; 0 if the document is kept.
+// The place where the host can read a row's document again; 0 if the document is in a store of the engine.
 std::uint64_t place_to_read(row_set& rows, std::uint32_t row);
 
-// Records that the document of a row is now kept in rows.brought[store], at an offset.
+// Records that the document of a row is now in rows.brought[store], at this offset.
 void set_brought(row_set& rows, std::uint32_t row, std::size_t store, std::uint64_t offset);
 
 // The document of a row. The result points into a store, into the host's memory, or into the buffer, which grows as

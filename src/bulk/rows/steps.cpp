@@ -7,13 +7,13 @@ namespace minhash::bulk {
 
 namespace {
 
-// How many bytes of shared memory each row needs: for its leader, its next twin, its root or its first row of the
-// second query, and its scope.
+// How many bytes of shared memory each row needs: 4 for its leader, 4 for its next twin, 4 for its scope, and 4 for its
+// root or for its first row in the second query.
 constexpr std::size_t shared_row_bytes = 16;
 constexpr std::size_t shared_set_bytes = 24;           // additional bytes for each row in containment.cpp
-constexpr std::size_t shared_member_bytes = 64 * 1024; // for the notes of each process
+constexpr std::size_t shared_member_bytes = 64 * 1024; // for the store_notes of each process
 
-// Gives up on workers if shared memory has no room for the data that must be there.
+// Does without workers if shared memory has no room for the data that cannot go to a file.
 void check_shared_memory(row_set& rows)
 {
     host& owner = *rows.owner;
@@ -23,7 +23,7 @@ void check_shared_memory(row_set& rows)
                                static_cast<std::size_t>(owner.most_workers) * shared_member_bytes);
 }
 
-// Calls take(store, note) for each store in `rows` that all processes read.
+// Calls take(store, note) for each store of `rows` that all processes read, with the store's note in shared memory.
 template <typename Take>
 void each_store(row_set& rows, Take&& take)
 {
@@ -74,7 +74,7 @@ void share_rows(row_set& rows)
     });
 }
 
-// Opens views of what all processes share.
+// Opens views of the stores that all processes share, and finds the arrays that they share.
 void open_views(row_set& rows)
 {
     const shared_rows& shared = *rows.shared;
@@ -104,7 +104,7 @@ candidate_counts count_candidates(const row_set& rows)
     return all;
 }
 
-// The expected cost of returning the pairs to the user, which one process does.
+// The expected cost of returning the pairs to the user. One process alone returns them.
 double cost_of_pairs(const row_set& rows, const candidate_counts& counts)
 {
     return rows.shared->for_clusters ? 0 : counts.likely * emitting_cost;

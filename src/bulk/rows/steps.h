@@ -1,11 +1,12 @@
-// What all processes of a call (the calling process and its workers) do together, step by step. The work of a step is
+// All processes of a call (the calling process and its workers) work together, step by step. The work of a step is
 // divided into numbered units (blocks of rows, slices of bands, ranges of rows), and each process takes the next unit
 // until none is left. No process owns a row, and the results of a unit are found by the unit's number. So results do
 // not depend on which process did which unit.
 //
-// Processes share a `shared_rows`, and the shared memory whose numbers are in it. In a step, each process appends to
-// stores of its own, and leaves these stores to all processes at the end of the step. Everything else that a process
-// allocates in a step is freed when the step ends.
+// All processes share one `shared_rows`, and the pieces of shared memory whose numbers are in that struct. In a step,
+// each process appends to stores of its own. At the end of the step, it closes these stores in such a way that all
+// processes can open views of them (leave_store()). All other private memory that a process allocates in a step is
+// freed when the step ends.
 #pragma once
 
 #include "bulk/rows/rows.h"
@@ -42,20 +43,20 @@ struct shared_rows {
     bulk::step step;         // the current step
     std::uint64_t next_unit; // the next unit of the current step; atomic
     std::size_t allowance;   // how many bytes each process may keep in memory in this step
-    std::uint64_t used;      // bytes in memory that processes have left to the others in this step; atomic
-    std::uint64_t filed;     // bytes in files that processes have handed over to the others in this step; atomic
+    std::uint64_t used;      // bytes in memory, in all stores that were left in this step; atomic
+    std::uint64_t filed;     // bytes in files, in all stores that were left in this step; atomic
 
     store_note starts;
     store_note rests;
     store_note documents;
     store_note document_at;
     store_note document_sizes;
-    shared_number keys; // notes of the keys of each band, and of the keys of whole signatures
+    shared_number keys; // a store_note for each band's keys, and one for the keys of whole signatures
     shared_number scopes;
 
     // far_documents.cpp
     shared_number marks;    // a bit for each row
-    shared_number bringing; // notes of the documents that each member reads in the current step
+    shared_number bringing; // each member's store_note of the documents that it reads in the current step
     shared_number brought;  // the same notes, once all documents have been read
 
     // candidates.h
@@ -69,28 +70,28 @@ struct shared_rows {
     shared_number rights;
     int range_bits;
     std::uint32_t range_count;
-    shared_number candidates;        // notes of each member's stores
+    shared_number candidates;        // store_notes of each member's candidates, one for each range
     shared_number counts;            // each member's candidate_counts
-    shared_number large_bucket_list; // notes of each member's list of large_bucket
-    shared_number large_bucket_rows; // notes of the rows of these buckets
+    shared_number large_bucket_list; // each member's store_note of its list of large_bucket
+    shared_number large_bucket_rows; // each member's store_note of the rows of these buckets
 
     // found_pairs.h
-    shared_number found;  // notes of each member's pairs
-    shared_number ranges; // found_range of each range
+    shared_number found;  // each member's store_note of its pairs
+    shared_number ranges; // a found_range for each range
 
     // clusters.cpp
     shared_number parent;
-    shared_number groups;       // notes of each member's groups of large buckets
-    shared_number group_places; // bucket_groups of each large bucket
+    shared_number groups;       // each member's store_note of its groups of large buckets
+    shared_number group_places; // a bucket_groups for each large bucket
 
-    shared_number containment; // shared_containment
+    shared_number containment; // a shared_containment
 };
 
-// Call this when all rows have been taken, and bands and rows have been chosen. Starts workers if there is enough work
-// for them, and signs all rows together with them.
+// Call this when all rows have been added, and bands and rows have been chosen. Starts workers if there is enough work
+// for them. Then all processes together sign the rows, unless texts are compared only as sets.
 void start_steps(row_set& rows);
 
-// Each of these does one process's part of a step: it works on units until none is left.
+// Each of these functions does one process's part of a step: it works on units until none is left.
 using part = void(row_set& rows);
 part sign_units; // rows.cpp
 part mark_units; // search/far_documents.cpp
@@ -111,19 +112,19 @@ void do_part(row_set& rows);
 // Does a step with all processes. Call this only in process 0.
 void do_step(row_set& rows, step what);
 
-// Tells the host the expected cost of verifying. `counts` are the candidates that this process has found in its `done`
-// units; all processes together have `units` units. The cost counts as known (expected_cost::counted) once about half
-// of the units are done.
+// Tells the host the expected cost of verifying. `counts` are the candidates that this process has found in `done`
+// units, and `units` is the number of units of all processes together. The cost counts as known
+// (expected_cost::counted) once about half of the units are done.
 void expect_candidates(row_set& rows, const candidate_counts& counts, std::uint64_t done, std::uint64_t units);
 
-// Does the part of process `member` in the current step. Called in that process, with its own host. `rows` is the
-// number of the shared_rows, from which a row_set is made for the step.
+// Does one process's part of the current step. Process `member` calls this with its own host. `rows` is the number of
+// the memory that holds the shared_rows. From the shared_rows, a row_set is made for the step.
 void help(host& owner, shared_number rows, std::uint32_t member);
 
 // Call this when there will be no more steps. Ends the workers, but keeps the rows.
 void end_steps(row_set& rows);
 
-// The next unit of the current step, counted from 0.
+// Takes the next unit of the current step, and returns its number, counted from 0.
 inline std::uint64_t next_unit(const row_set& rows)
 {
     return std::atomic_ref(rows.shared->next_unit).fetch_add(1, std::memory_order_relaxed);
@@ -148,13 +149,13 @@ Value* find_shared(const row_set& rows, shared_number number)
     return find_shared<Value>(*rows.owner, number);
 }
 
-// Call this before a step in which each process hands the others a store.
+// Allocates a store_note for each process. Call this before a step in which each process calls leave_store().
 void expect_stores(const row_set& rows, shared_number& notes);
 
-// Hands all processes a store that this one has filled in the current step.
+// Closes a store that this process has filled in the current step, so that all processes can open views of it.
 void leave_store(const row_set& rows, byte_store* store, shared_number notes);
 
-// Opens views of the stores that processes have left, one for each process.
+// Opens a view of each process's store, after the step in which the processes called leave_store().
 byte_store** open_left(const row_set& rows, shared_number notes);
 
 } // namespace minhash::bulk

@@ -9,8 +9,8 @@ namespace minhash::bulk {
 
 namespace {
 
-// Calls take(key, row) for each row of a slice that is its own leader or, if walk.leader is null, for each row of the
-// slice. The upper bits that all keys of the slice have in common are shifted out of `key`.
+// Calls take(key, row) for the rows of a slice. Rows that are not their own leaders are skipped, unless walk.leader is
+// null. The upper bits that all keys of the slice have in common are shifted out of `key`.
 template <typename Take>
 void each_key(bucket_walk& walk, std::size_t band, std::uint32_t slice, Take&& take)
 {
@@ -27,7 +27,7 @@ void each_key(bucket_walk& walk, std::size_t band, std::uint32_t slice, Take&& t
     });
 }
 
-// How many bits of a key choose its slice. There must be enough slices in all bands to keep all processes busy.
+// How many bits of a key choose its slice. All bands together must have enough slices to keep all processes busy.
 int slice_bits_for(const row_set& rows, std::size_t bands)
 {
     constexpr std::size_t units_for_each = 4;

@@ -1,6 +1,6 @@
 // Finds rows that share band keys, band by band. Equal rows are found first, and only one row of each set of equal rows
-// takes part in banding. A unit of work is a slice of a band: the rows whose keys in this band begin with the same
-// given bits.
+// takes part in banding. A unit of work is a slice of a band: the rows whose keys in this band begin with the same few
+// bits.
 #pragma once
 
 #include "bulk/buckets/buckets.h"
@@ -9,10 +9,10 @@
 
 namespace minhash::bulk {
 
-// Visits the buckets of one slice after another, using the same memory.
+// The state of a process while it visits the buckets of its slices. All slices use the same memory, one after another.
 struct bucket_walk {
     row_set* rows;
-    const std::uint32_t* leader; // only rows that are their own leaders are visited; if null, all rows
+    const std::uint32_t* leader; // null: all rows are visited; otherwise, only rows that are their own leaders
     int bits;                    // how many bits choose a row's partition
     growing<std::uint64_t> entries;
     std::uint32_t* starts;         // where each partition starts, and where the last one ends
@@ -25,8 +25,8 @@ void start_walk(bucket_walk& walk, row_set& rows, const std::uint32_t* leader);
 // Sorts the entries of a slice of a band into partitions.
 void scatter(bucket_walk& walk, std::size_t band, std::uint32_t slice);
 
-// Calls visit(std::span<const std::uint32_t>) for each of a slice's buckets with at least two rows. Buckets of more
-// than max_bucket rows, if there is such a limit, are only counted.
+// Calls visit(std::span<const std::uint32_t>) for each bucket of a slice that has at least two rows. If max_bucket is
+// not 0, buckets of more than max_bucket rows are only counted.
 template <typename Visit>
 void walk_slice(bucket_walk& walk, std::size_t band, std::uint32_t slice, Visit&& visit)
 {
@@ -54,8 +54,8 @@ inline std::uint64_t unit_count(const row_set& rows)
     return static_cast<std::uint64_t>(rows.task.shape.bands) << rows.shared->slice_bits;
 }
 
-// Takes the next slice of a band, and calls visit(std::span<const std::uint32_t>) for its buckets. Returns false if no
-// slice is left for this process.
+// Works on the next slice: calls visit(std::span<const std::uint32_t>) for the buckets of the slice. Returns false if
+// no slice is left for this process.
 template <typename Visit>
 bool walk_next(bucket_walk& walk, const char* phase, Visit&& visit)
 {
@@ -70,14 +70,14 @@ bool walk_next(bucket_walk& walk, const char* phase, Visit&& visit)
     return true;
 }
 
-// Call this before documents are compared. If the table with the documents is larger than memory, and each comparison
-// read its documents, pages would be read many times, and each read would cause a wait. So rows that may be compared
-// are marked first. Then the documents of the marked rows are read once, in the order of their places, and kept
-// (far_documents.cpp).
+// Call this before documents are compared. The call matters if the table with the documents is larger than memory. If
+// each comparison then read two documents from the table, the same pages would be read many times, each time with a
+// wait. So rows that may be compared are marked first. Then the documents of the marked rows are read once, in the
+// order of their places, and kept (far_documents.cpp).
 void bring_documents(row_set& rows);
 
-// Finds twins: rows that equal an earlier row, their leader, which represents them in banding. If more than max_bucket
-// rows are equal, they do not become twins, because banding leaves out such large buckets.
+// Finds twins. A twin is a row that equals an earlier row, its leader. The leader represents the twin in banding. If
+// more than max_bucket rows are equal, they do not become twins, so that banding leaves out their buckets as too large.
 void find_twins(row_set& rows);
 
 } // namespace minhash::bulk

@@ -1,10 +1,11 @@
 // Large buckets are processed first. Each row of a large bucket is compared with a few other rows of the bucket, which
 // connects most of the near rows. The bucket is then stored as groups of connected rows. After that, each row is
 // compared with its candidates from all bands, as in a search for pairs. But candidates that are already connected with
-// the row are skipped, and in large buckets, whole groups of them at once. Because rows are processed in order, the
-// first row of a component is compared with most of its candidates, and later rows of the component skip most of
-// theirs. Finally the components are emitted; on request, they are first split around representatives. The similarity
-// of a row to its representative is computed at this point, unless it is already known from connecting the two rows.
+// the row are skipped. In a large bucket, a whole group is skipped at once. Rows are processed in order, so the first
+// row of a component is compared with most of its candidates, and later rows of the component skip most of their
+// candidates. Finally the components are emitted; on request, they are first split around representatives. The
+// similarity of a row to its representative is computed at this point, unless it is already known from connecting the
+// two rows.
 #include "bulk/components/components.h"
 #include "bulk/components/union_find.h"
 #include "bulk/search/clusters.h"
@@ -31,7 +32,7 @@ struct connector {
     growing<std::uint32_t> bucket;  // the rows of the current large bucket
     growing<std::uint32_t> roots;   // the root of each row of the bucket
     growing<std::uint32_t> grouped; // the bucket's groups, in the form in which they are written
-    std::uint32_t* places;          // for each root in the bucket, where its next row goes in `grouped`
+    std::uint32_t* places;          // for each root in the bucket: its number of rows, then where its next row goes
 };
 
 bool are_connected(const connector& self, std::uint32_t a, std::uint32_t b)
@@ -39,8 +40,9 @@ bool are_connected(const connector& self, std::uint32_t a, std::uint32_t b)
     return find_root(self.parent, a) == find_root(self.parent, b);
 }
 
-// Where the groups of a large bucket are written. The rows that are not connected with any other row of the bucket come
-// first. Then each group is written: first its size, with size_mark set, and then its rows in ascending order.
+// Where the groups of a large bucket are: in the store of process `member`, from `offset` on. First come the rows that
+// are connected with no other row of the bucket. Then come the groups. Each group starts with a number that is its size
+// and has size_mark set; the rows of the group follow in ascending order.
 struct bucket_groups {
     std::uint32_t member;
     std::uint32_t count; // how many numbers are written: rows and sizes together
@@ -57,7 +59,7 @@ std::uint32_t bucket_count(const row_set& rows, std::uint32_t member)
     return static_cast<std::uint32_t>(notes[member].size / sizeof(large_bucket));
 }
 
-// One more than the highest number that a large bucket can have. Some lower numbers are unused (has_bucket()).
+// Large buckets have numbers below this one, but not every such number belongs to a bucket (has_bucket()).
 std::uint32_t bucket_units(const row_set& rows)
 {
     std::uint32_t most = 0;
@@ -71,8 +73,8 @@ bool has_bucket(const row_set& rows, std::uint32_t number)
     return number / rows.shared->processes < bucket_count(rows, number % rows.shared->processes);
 }
 
-// Compares each row of the current bucket with the bucket's heads, and connects near rows. The heads are the first few
-// rows that are not connected with an earlier head.
+// Compares rows of the current bucket with the bucket's heads. The heads are the first few rows that are not connected
+// with an earlier head. A row that is connected with no head yet is joined to the first head to which it is near.
 void connect_some(connector& self, std::uint32_t size)
 {
     constexpr std::size_t most_heads = 4;
@@ -95,7 +97,7 @@ void connect_some(connector& self, std::uint32_t size)
     }
 }
 
-// Puts the groups of the current bucket into self.grouped, and returns how many numbers it has put there.
+// Writes the groups of the current bucket to self.grouped, and returns how many numbers it wrote.
 std::uint32_t group_bucket(connector& self, std::uint32_t size)
 {
     host& owner = *self.rows->owner;
@@ -131,7 +133,7 @@ std::uint32_t group_bucket(connector& self, std::uint32_t size)
     return end;
 }
 
-// Reads the numbers of a bucket's groups from a store that returns them in pieces.
+// Reads single numbers from the stored groups of a bucket. The store returns the numbers in pieces.
 struct group_reader {
     byte_store* from;
     std::uint64_t begin; // the offset of `piece` in the store
@@ -258,8 +260,8 @@ struct cluster_finder {
     cluster_options options;
     cluster_sink to;
     std::span<std::uint32_t> parent;
-    std::uint32_t* met;     // for each row, the first earlier row that was found near it, or no_row
-    double* met_similarity; // the similarity of each row to that earlier row
+    std::uint32_t* met;     // for each row, the lowest row that forms a found pair with it and precedes it, or no_row
+    double* met_similarity; // for each row, its similarity to the row in `met`
     verifier check;
 
     // The cluster that is being built.
@@ -312,9 +314,9 @@ std::optional<double> near(cluster_finder& finder, std::uint32_t a, std::uint32_
     return verify(finder.check, finder.rows->leader[a], finder.rows->leader[b]);
 }
 
-// Emits a component as one or more clusters. Its rows are sorted, the best first. The rows near the best row form the
-// first cluster. Among the remaining rows, those near the best remaining row form the next cluster, and so on. After
-// accept_all(), all rows form one cluster.
+// Splits a component into clusters, and emits them. `rows` are the rows of the component, the best first. The best row
+// and all rows near it form the first cluster. The best remaining row and all remaining rows near it form the next
+// cluster, and so on. After accept_all(), all rows form one cluster. A cluster of one row is emitted only on request.
 void add_component(cluster_finder& finder, std::span<std::uint32_t> rows)
 {
     host& owner = *finder.rows->owner;
@@ -348,8 +350,8 @@ void emit_components(cluster_finder& finder)
     start_verifier(finder.check, *finder.rows);
     if (!finder.options.near_representative)
         accept_all(finder.check);
-    // A root precedes the other rows of its component, and a leader precedes its twins, so entries can be replaced in
-    // row order.
+    // Replace each entry with the root of the row's leader. A root precedes the other rows of its component, and a
+    // leader precedes its twins. So no entry refers to a row after its own, as find_root() requires.
     for (std::uint32_t row = 0; row < parent.size(); row++)
         parent[row] = find_root(parent, finder.rows->leader[row]);
     assert(std::all_of(parent.begin(), parent.end(), [&](std::uint32_t root) {

@@ -1,9 +1,10 @@
-// Clusters of near-duplicates: the connected components of the rows over verified pairs.
+// Clusters of near-duplicates: the connected components that verified pairs form, or parts of these components
+// (cluster_options).
 //
 // Rows that are already connected are not compared. So in a large group of similar rows, each row is compared about
-// once. No connection is lost, because candidates that end up unconnected have all been compared. If two rows are near,
-// their similarity is computed to the end, not only until it reaches the threshold, because one of the two rows may
-// become the other's representative.
+// once. No connection is lost, because any two candidates in different components have been compared. If two rows are
+// near, their similarity is computed, not only whether it reaches the threshold, because one of the two rows may become
+// the other's representative.
 #pragma once
 
 #include "bulk/rows/rows.h"
@@ -11,7 +12,7 @@
 namespace minhash::bulk {
 
 struct cluster_sink {
-    // Sorts the rows of a component; the row best suited as its representative comes first.
+    // Sorts the rows of a component, the row best suited as a representative first.
     void (*order)(host& owner, std::span<std::uint32_t> rows);
     // Receives the rows of a cluster, with the representative first, and the similarity of each row to the
     // representative.

@@ -9,7 +9,8 @@ namespace minhash::bulk {
 
 namespace {
 
-// Documents are sorted by place within blocks of this many rows. Most scans return rows in the order of places anyway.
+// Documents are read in blocks of this many rows, and each block is sorted by place. Most scans return rows in the
+// order of places anyway.
 constexpr std::uint32_t rows_at_once = 16 * 1024;
 
 constexpr std::size_t most_chunk = 2 * 1024 * 1024;
@@ -36,8 +37,8 @@ void mark(const row_set& rows, std::uint32_t row)
         marks_of(rows, row).fetch_or(1U << row % 32, std::memory_order_relaxed);
 }
 
-// Marks the rows of a bucket that may be compared. Equal rows are marked, too, because they share all their buckets. If
-// the bucket is large, all of its rows are marked, because most of them will be compared with some other row.
+// Marks those rows of a bucket that may be compared with another row of the bucket. Equal rows are marked, too: they
+// share all their buckets. If the bucket is large, all of its rows are marked, because most of them will be compared.
 void mark_bucket(verifier& check, std::span<const std::uint32_t> bucket)
 {
     const row_set& rows = *check.rows;

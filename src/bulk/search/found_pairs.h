@@ -42,7 +42,8 @@ inline void end_found(found_pairs& found) { leave_store(*found.rows, found.store
 
 inline void add_pair(found_pairs& found, const found_pair& pair) { append(*found.store, &pair, sizeof(pair)); }
 
-// Calls verify(range) for each range that this process takes. verify() must call add_pair() for the pairs of the range.
+// Calls verify(range) for each range that is this process's work. verify() must call add_pair() for the near pairs that
+// it finds.
 template <typename Verify>
 void each_range(found_pairs& found, Verify&& verify)
 {
@@ -71,7 +72,7 @@ inline void emit_pair(const row_set& rows, pair_sink emit, const found_pair& pai
     emit(*rows.owner, pair);
 }
 
-// Calls take(pair) for all pairs that were found, range by range, and frees them.
+// Calls take(pair) for all pairs that were found, range by range. Then frees the stores of these pairs.
 template <typename Take>
 void each_found(row_set& rows, Take&& take)
 {

@@ -9,8 +9,8 @@ namespace minhash::bulk {
 
 namespace {
 
-// Pairs each row of the first query that near.left represents with each row of the second query that near.right
-// represents, and emits these pairs. (In the list of a leader's rows, rows of the first query come first.)
+// Emits the pairs (a, b) such that near.left represents a, a row of the first query, and near.right represents b, a row
+// of the second query. (In the list of a leader's rows, rows of the first query come first.)
 void emit_across(const row_set& rows, pair_sink emit, const found_pair& near)
 {
     assert(rows.leader[near.left] == near.left);
@@ -21,8 +21,8 @@ void emit_across(const row_set& rows, pair_sink emit, const found_pair& near)
             emit_pair(rows, emit, {a, b, near.similarity});
 }
 
-// Emits the pairs between the rows of two leaders. If near.left and near.right are the same leader, emits the pairs
-// among its rows.
+// Emits each pair of a row that near.left represents and a row that near.right represents. If the two leaders are the
+// same, emits the pairs among the rows of this leader.
 void emit_all(const row_set& rows, pair_sink emit, const found_pair& near)
 {
     const auto [left, right, similarity] = near;
@@ -52,7 +52,7 @@ void verify_bucket(pair_verifier& self, std::uint32_t row, std::uint32_t number)
     const row_set& all = *self.candidates.rows;
     std::uint32_t* const met = self.candidates.met;
     each_part(self.candidates, number, [&](std::span<const std::uint32_t> rows) {
-        // Within one query, a row verifies only rows after it; `rows` is sorted.
+        // Within one query, a row is compared only with later rows. `rows` is sorted, so they are at its end.
         const auto after = all.rights == nullptr ? std::upper_bound(rows.begin(), rows.end(), row) : rows.begin();
         rows = rows.subspan(static_cast<std::size_t>(after - rows.begin()));
         for (std::size_t i = 0; i < rows.size(); i++) {
@@ -68,7 +68,7 @@ void verify_bucket(pair_verifier& self, std::uint32_t row, std::uint32_t number)
     });
 }
 
-// Verifies a row's candidates, and adds its pairs in ascending order of the other row.
+// Compares a row with its candidates. Adds the near pairs, sorted by the number of the candidate.
 void verify_candidates(void* of,
                        std::uint32_t row,
                        std::span<std::uint32_t> others,

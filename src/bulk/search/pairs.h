@@ -1,5 +1,5 @@
-// Finds all pairs of rows whose similarity reaches the task's threshold, within one query or between two. Each row is
-// compared once with each of its candidates from all bands (row_candidates.h), including rows of its large buckets.
+// Finds pairs of rows whose similarity reaches the task's threshold, within one query or between two queries. Each row
+// is compared once with each of its candidates from all bands (row_candidates.h), including rows of large buckets.
 #pragma once
 
 #include "bulk/rows/rows.h"

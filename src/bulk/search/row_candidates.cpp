@@ -12,14 +12,14 @@ namespace {
 // For clusters, a bucket with more than this many likely pairs per row counts as large.
 constexpr std::size_t most_likely = 16;
 
-// This bit distinguishes the number of a large bucket from a row: the numbers of rows are lower.
+// This bit is set in a candidate that is a large bucket, and never in a row, because the numbers of rows are lower.
 constexpr std::uint32_t bucket_mark = most_rows + 1;
 
 // The state of a process while it collects.
 struct collector {
     row_set* rows;
     verifier check;
-    byte_store** ranges;      // stores of candidates; the upper half of a candidate is the row that verifies
+    byte_store** ranges;      // for each range, its store; the upper half of a candidate is the row that verifies
     std::uint32_t* bucket_of; // for each row, the number of the last bucket that had this row; 0: not known
     std::uint32_t bucket_count;
     growing<std::uint32_t> before;                // for each row of a bucket: the last earlier bucket that had the row
@@ -30,7 +30,8 @@ struct collector {
     candidate_counts counts;
 };
 
-// The note (store.h) of the store that has the candidates that a member has collected for a range.
+// A member has a store with the candidates that it has collected for a range. Returns the note of this store: what
+// other processes need to open it (store.h).
 store_note& note_of(const row_set& rows, std::size_t member, std::uint32_t range)
 {
     return find_shared<store_note>(rows, rows.shared->candidates)[member * rows.shared->range_count + range];
@@ -44,8 +45,8 @@ void record_candidate(collector& all, std::uint32_t row, std::uint32_t met)
 }
 
 // Counts a meeting: two rows that share a bucket. The number of different pairs, and the number of pairs that may be
-// near, are estimated from every 256th meeting. Two rows that share n bands meet n times, so a meeting is weighted with
-// 1 / n.
+// near, are estimated from every 256th meeting. Two rows that share n bands meet n times, so each of their meetings has
+// the weight 1 / n.
 void count_meeting(collector& all, std::uint32_t row, std::uint32_t met)
 {
     constexpr std::uint64_t one_of = 256;
@@ -83,8 +84,8 @@ void record_two(collector& all, std::span<const std::uint32_t> bucket, std::size
             record(left, right);
 }
 
-// For each row of a bucket, saves the row's last earlier bucket in all.before, and makes this bucket the row's last
-// one.
+// For each row of a bucket, copies the number of the row's previous bucket to all.before. Then records the current
+// bucket in all.bucket_of.
 void note_bucket(collector& all, std::span<const std::uint32_t> bucket)
 {
     grow(*all.rows->owner, all.before, 0, bucket.size());
@@ -95,8 +96,8 @@ void note_bucket(collector& all, std::span<const std::uint32_t> bucket)
     }
 }
 
-// Records a bucket's pairs that may be near. If the candidates are for clusters and there are too many such pairs,
-// returns false, and the bucket counts as large.
+// Records a bucket's pairs that may be near. For clusters, there can be too many pairs that may be near and were not
+// together in an earlier bucket. In that case, records none, and returns false; the bucket then counts as large.
 bool record_likely(collector& all, std::span<const std::uint32_t> bucket)
 {
     const bool any_number = !all.rows->shared->for_clusters;
@@ -160,7 +161,8 @@ void record_bucket(collector& all, std::span<const std::uint32_t> bucket)
     }
 }
 
-// Calls visit() for a row with its candidates, which may be unsorted and have duplicates.
+// Calls visit() for a row that has candidates. `candidates` may be unsorted and have duplicates, and some of them may
+// be large buckets.
 void visit_row(
     row_candidates& all, std::uint32_t row, std::span<std::uint32_t> candidates, void* self, row_visitor visit)
 {
@@ -181,8 +183,8 @@ void visit_row(
     visit(self, row, candidates.first(rows), {all.buckets.values, buckets});
 }
 
-// Chooses ranges that are small enough to keep all processes busy to the end, and few enough for each to have a chunk
-// in memory.
+// Chooses ranges. Each range must be small, so that all processes are busy to the end. There must be few ranges, so
+// that the store of each range can have a chunk in memory.
 void choose_ranges(shared_rows& shared)
 {
     constexpr std::size_t most_ranges = 256;
@@ -296,9 +298,10 @@ void each_row(row_candidates& all, std::uint32_t range, void* self, row_visitor 
     for (std::uint32_t row = 0; row < count; row++)
         starts[row + 1] += starts[row];
 
-    // The range's candidates are read once for each group of rows whose candidates fit into memory.
+    // Process the rows in groups. The candidates of a group fit into memory. All candidates of the range are read once
+    // for each group.
     for (std::uint32_t from = 0; from < count;) {
-        // Take as many rows as fit, and at least one.
+        // The group has as many rows as fit, and at least one.
         const std::uint64_t base = starts[from];
         std::uint32_t to = from + 1;
         while (to < count && starts[to + 1] - base <= room)
@@ -308,7 +311,7 @@ void each_row(row_candidates& all, std::uint32_t range, void* self, row_visitor 
             grow(owner, all.others, 0, wanted);
             std::uint32_t* const others = all.others.values;
             // While candidates are placed, starts[row] is the position for the row's next candidate. The loop below
-            // restores it.
+            // restores the start.
             each([&](std::uint32_t a, std::uint32_t b) {
                 const std::uint32_t row = a - first;
                 if (row >= from && row < to)
@@ -330,7 +333,8 @@ void each_row(row_candidates& all, std::uint32_t range, void* self, row_visitor 
         }
         from = to;
     }
-    // The notes stay as they are, because a process that starts later still adds up their sizes (start_candidates()).
+    // Free the stores, but keep their notes: a process that starts this step later still adds up the sizes in the notes
+    // (start_candidates()).
     for (std::uint32_t member = 0; member < shared.processes; member++)
         free_noted(owner, note_of(rows, member, range));
 }

@@ -1,13 +1,14 @@
-// Collects the candidates of all bands, grouped by the row that verifies them. While buckets are visited, candidates
-// are written to stores, one for each range of rows. Afterwards each range is sorted by row, so that each row gets its
-// candidates from all bands at once. So signatures are read nearly in order, and two rows are verified only once, no
-// matter how many buckets they share.
+// Collects the candidates from all bands. Of two rows that share a bucket, one can become a candidate of the other,
+// which is called the verifying row. While buckets are visited, candidates are written to stores, one store for each
+// range of verifying rows. Afterwards each range is sorted by verifying row, so that a row gets its candidates from all
+// bands at once. So signatures are read nearly in order, and two rows are verified only once, no matter how many
+// buckets they share.
 //
 // A small bucket is written as pairs of rows. For a large bucket, only a reference to the bucket is written for each
 // row, so that memory grows with the number of rows, not with the number of pairs.
 //
 // Each process writes the candidates that it finds to stores of its own, one for each range and two for large buckets.
-// It then leaves these stores to all processes. When candidates are verified, a unit of work is a range.
+// At the end of the step, all processes can read these stores. When candidates are verified, a unit of work is a range.
 #pragma once
 
 #include "bulk/search/candidates.h"
@@ -26,12 +27,12 @@ struct row_candidates {
     std::uint64_t* collected; // how many candidates come before each range; the last entry counts all of them
 };
 
-// The maximum number of rows in a bucket that is written as pairs without comparing signatures.
+// A bucket of at most this many rows is written as all of its pairs, unless the limits below apply to the bucket.
 constexpr std::size_t small_bucket = 32;
 
-// In buckets with a number of rows between these limits, the starts of signatures are compared (if can_gather()), and
-// only pairs that may be near are written. This pays off, because such a bucket has far fewer signatures than pairs,
-// and its signatures fit into the processor's cache.
+// These limits apply if can_gather(). If the number of a bucket's rows is within the limits, the starts of the rows'
+// signatures are compared, and only pairs that may be near are written. This pays off, because the bucket has fewer
+// signatures than pairs, and these signatures fit into the processor's cache.
 constexpr std::size_t least_gathered = 8;
 constexpr std::size_t most_gathered = 1024;
 
@@ -47,9 +48,9 @@ using row_visitor = void (*)(void* self,
                              std::span<std::uint32_t> others,
                              std::span<const std::uint32_t> buckets);
 
-// Calls visit(self, row, others, buckets) for each row that has candidates in a range, in row order. `others` are the
-// row's candidates, sorted and without duplicates; visit() may change this array. `buckets` are the numbers of the
-// row's large buckets. At the end, the range's candidates are freed.
+// Calls visit(self, row, others, buckets) for the rows of a range, in order. Rows without candidates are skipped.
+// `buckets` are the numbers of the row's large buckets. `others` are the row's candidates from all other buckets,
+// sorted and without duplicates; visit() may change this array. At the end, the range's candidates are freed.
 void each_row(row_candidates& all, std::uint32_t range, void* self, row_visitor visit);
 
 // Whether a leader represents rows of the first query (is_left()), or of the second query (is_right()). If there is
@@ -61,8 +62,8 @@ inline bool is_right(const row_set& rows, std::uint32_t row)
     return rows.rights == nullptr || rows.rights[row] != no_row;
 }
 
-// Whether a left row verifies a right row. If each of the two rows could verify the other, only the row with the lower
-// number does.
+// Whether a left row verifies a right row. If both rows are left and right, so that each could verify the other, only
+// the row with the lower number does.
 inline bool verifies(const row_set& rows, std::uint32_t left, std::uint32_t right)
 {
     return left < right || (left > right && !(is_right(rows, left) && is_left(rows, right)));
@@ -91,8 +92,9 @@ void each_part(row_candidates& all, std::uint32_t number, Take&& take)
 // While a candidate is verified, the candidate this many positions later is prefetched.
 constexpr std::size_t fetched_ahead = 4;
 
-// Calls take(other, similarity) for each of `others` that is near the row, unless skip(other). Signatures are
-// prefetched and compared first. In exact tasks, the sets of rows that may be near are compared afterwards.
+// Compares a row with each of `others`, except those for which skip(other) returns true. Calls take(other, similarity)
+// for those that are near the row. Signatures are prefetched, and all of them are compared first. In exact tasks, rows
+// whose signatures allow them to be near are then compared by their sets.
 template <typename Skip, typename Take>
 void verify_row(verifier& check, std::uint32_t row, std::span<std::uint32_t> others, Skip&& skip, Take&& take)
 {

@@ -1,7 +1,7 @@
 // Signatures are compared first, because they are small and contiguous in memory. Texts are compared only if the
-// similarity that is estimated from the signatures is high enough. The estimate may be below the threshold by a
-// quantile of its error. The quantile is chosen so that the pairs lost in this way are only a small part of the pairs
-// that may be missed.
+// similarity that is estimated from the signatures is high enough. The estimate may be somewhat below the threshold: by
+// a quantile of its error. The quantile is chosen so that this check loses few pairs, only a small part of those that
+// the task may miss (share_missed()).
 #include "bulk/search/verifier.h"
 
 #include <algorithm>
@@ -77,8 +77,8 @@ std::uint32_t compare_whole(verifier& state, std::uint32_t a, std::uint32_t b)
     return count_equal(rows.task.scheme, state.whole, fetch_document(rows, b, state.text).data());
 }
 
-// Whether two rows have the same text. This is a shortcut, because most equal sets come from equal texts. The result is
-// false for large texts.
+// Whether two rows have the same text; always false for large texts. This is a shortcut: most equal sets come from
+// equal texts, and then the sets need not be compared.
 bool have_same_text(verifier& state, std::uint32_t a, std::uint32_t b)
 {
     constexpr std::size_t most = 64 * 1024;

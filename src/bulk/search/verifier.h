@@ -19,7 +19,7 @@ struct verifier {
     scheme start;                 // the scheme of the slots that are compared first
     std::uint32_t least_at_start; // like least_equal, but for these first slots alone; never more than least_equal
     void* slots[4];               // buffers for signatures that fetch() has to copy
-    std::uint32_t first_slots;    // the row whose first slots are at first_at, perhaps in slots[0]
+    std::uint32_t first_slots;    // the row whose first slots are at first_at; first_at may point into slots[0]
     const void* first_at;
     growing<std::uint8_t> starts;      // the first slots of the gathered rows
     growing<std::uint16_t> agreements; // for one gathered row, how many first slots it shares with each later one
@@ -37,10 +37,10 @@ void start_verifier(verifier& state, row_set& rows);
 // From now on verify() accepts any two rows of one scope.
 void accept_all(verifier& state);
 
-// Whether the signatures of two rows allow them to be near. This check comes before an exact comparison.
+// Whether two rows may be near, judged by their signatures. This check comes before an exact comparison.
 bool may_be_near(verifier& state, std::uint32_t a, std::uint32_t b);
 
-// How many bands two rows share, judged by those bits of their slots that are kept.
+// How many bands two rows share, judged by the kept bits of their slots.
 int count_shared_bands(verifier& state, std::uint32_t a, std::uint32_t b);
 
 // gather_starts() copies the first slots of many rows side by side, and each_likely() compares only these slots.
@@ -80,8 +80,8 @@ std::optional<double> verify(verifier& state, std::uint32_t a, std::uint32_t b);
         __builtin_prefetch(at + line);
 }
 
-// Whether two rows are the same: in exact tasks, if their sets of shingles are equal; otherwise, if their signatures
-// are.
+// Whether two rows are in one scope and equal. In exact tasks, rows are equal if their sets of shingles are equal. In
+// other tasks, rows are equal if their signatures are equal.
 bool is_same(verifier& state, std::uint32_t a, std::uint32_t b);
 
 } // namespace minhash::bulk

@@ -80,8 +80,8 @@ void insert(distinct_elements& set, std::size_t count)
 // Adds the first elements of a set, which the caller has put at the start of the list. Whether an element is new is
 // unpredictable, and a mispredicted branch costs as much as ten elements. So all elements are entered into the table
 // without checking which entries they overwrite. They are entered in reverse order, so that the first of several equal
-// elements stays. Then the overwritten elements are gathered. Repeated elements among them are noted, and the others
-// are entered again.
+// elements stays. Then the overwritten elements are gathered. Those that are repeated elements are recorded in
+// set.repeats, and the others are entered again.
 void insert_first(distinct_elements& set, std::size_t count)
 {
     assert(set.listed == 0 && set.leader == nullptr);
@@ -129,9 +129,9 @@ void insert_first(distinct_elements& set, std::size_t count)
 
 constexpr std::uint8_t marked = 255;
 
-// Marks the elements that the leader has. Moves the other elements to the front, and returns how many others there are.
-// After a difference, the row and the leader's list are expected to continue in step, because elements are usually
-// replaced one for one.
+// Marks the elements that the leader has. Moves the other elements to the front, and returns their number. After a
+// difference, the row and the leader's list are expected to continue in step, because elements are usually replaced one
+// for one.
 std::size_t mark(distinct_elements& set, std::uint64_t* elements, std::size_t count)
 {
     const distinct_elements& leader = *set.leader;
@@ -167,7 +167,8 @@ std::size_t mark(distinct_elements& set, std::uint64_t* elements, std::size_t co
     return others;
 }
 
-// Adds `count` elements in parts: write(to, from, part) writes `part` of them to `to`, beginning with element `from`.
+// Adds `count` elements in parts: write(to, from, part) writes a part to `to`. The part has `part` elements, and
+// element `from` is its first.
 template <typename Write>
 void add_parts(distinct_elements& set, std::size_t count, Write&& write)
 {

@@ -1,10 +1,10 @@
-// The distinct elements of a row, which are the 64-bit hashes of its shingles. They are in a list, and a hash table
-// finds an element's number in the list. For two texts of a million characters, the probability that two different
+// The distinct elements of a row. An element is the 64-bit hash of a shingle. The elements are numbered in a list, and
+// a hash table finds an element's number. For two texts of a million characters, the probability that two different
 // shingles have the same hash is one in ten million.
 //
 // While a row is read, its elements can be looked up in another row, its leader. Rows that share many elements share
-// long runs of them, which need not be looked up one by one. A repeated element that was missing from the leader's list
-// would interrupt such a run, so a leader lists repeated elements again.
+// long runs of them, which need not be looked up one by one. To keep these runs long, the list of a leader has repeated
+// elements again: without them, each repetition would end a run.
 #pragma once
 
 #include "bulk/sets/text_signer.h"
@@ -26,8 +26,8 @@ struct distinct_elements {
     host* owner;
     growing<std::uint32_t> table; // open addressing: numbers of elements; 0: free
     std::size_t entries;          // the size of the table in use, a power of two
-    growing<std::uint64_t> list;  // the elements at their numbers, from 1 on; list[0] is unused
-    std::size_t listed;           // how many numbers are used
+    growing<std::uint64_t> list;  // list[n] is the element with number n; list[0] is unused
+    std::size_t listed;           // how many numbers are used: the highest number
     std::size_t count;            // how many distinct elements there are
 
     // Whether repeated elements are listed again (up to a limit).
@@ -36,8 +36,8 @@ struct distinct_elements {
     std::size_t repeat_count;
     growing<std::uint32_t> places; // scratch
 
-    // Null, or a set that stays unchanged while elements are added. Elements that the leader has are not added, but
-    // marked in `marks`, which is indexed by the numbers of the leader's elements.
+    // Null, or a set that stays unchanged while elements are added to this one. If the leader has an element, the
+    // element is not added, but marked in `marks`. This array is indexed by the numbers of the leader's elements.
     const distinct_elements* leader;
     growing<std::uint8_t> marks;
     std::size_t expected; // the number of the leader's element that will probably come next
@@ -58,7 +58,8 @@ struct searched_elements {
     {
     }
 
-    // The table entry with the element's number. If the element is not in the set, the free entry for its number.
+    // The table entry that has the element's number. If the element is not in the set, the free entry where its number
+    // would go.
     std::uint32_t& entry(std::uint64_t element) const
     {
         return table[probe(mask, place_of(element, secret), [this, element](std::size_t at) {
@@ -73,7 +74,7 @@ void start_elements(distinct_elements& set, std::size_t most);
 // Adds elements, given as the lower and upper halves of their hashes.
 void add(distinct_elements& set, const std::uint32_t* lo, const std::uint32_t* hi, std::size_t count);
 
-// Replaces the contents of the set with elements that are already distinct, and lists them in their order. A 0 among
+// Replaces the contents of the set with elements that are already distinct. Their order gives their numbers. A 0 among
 // them is not an element, but uses up a number.
 void take_elements(distinct_elements& set, std::span<const std::uint64_t> elements);
 
@@ -83,8 +84,8 @@ void add(distinct_elements& set, std::span<const std::uint64_t> elements);
 // Starts a set, and adds all elements of a text.
 void read_text(host_signer& signer, text_bytes text, distinct_elements& set);
 
-// How many of these distinct elements are in the set. `expected` is the number in the set at which the first of these
-// elements is expected. Set this variable to 1 before the first call, and pass it on from call to call.
+// Counts how many of `elements`, which are distinct, are in the set. `expected` is the number that the first of
+// `elements` probably has in the set. Set this variable to 1 before the first call, and pass it on from call to call.
 std::size_t count_shared(const distinct_elements& set, std::span<const std::uint64_t> elements, std::size_t& expected);
 
 // Writes the marks of the leader's elements as bits. Bit n - 1 is the mark of the element with number n. A repeated

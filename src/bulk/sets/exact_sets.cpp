@@ -19,9 +19,9 @@ constexpr std::uint32_t not_counted = 0xFFFFFFFF;
 // outcome.
 constexpr std::size_t step = 64;
 
-// A row that is kept by itself is later kept by a leader (kept_rows.h) only if that leader has already been compared
-// with `least_met` rows that share at least half of their elements with the leader. The new record is faster to
-// compare, but if rows have few candidates, making it is not worth its cost.
+// A row that is kept by itself may later be kept by a leader instead (kept_rows.h). But first, the leader must have
+// been compared with `least_met` other rows that share at least half of their elements with it. The row's new record is
+// faster to compare, but if rows have few candidates, making the record is not worth its cost.
 constexpr std::uint32_t least_met = 2;
 
 void set_bit(std::uint64_t* bits, std::size_t at) noexcept { bits[at / 64] |= std::uint64_t{1} << at % 64; }
@@ -55,9 +55,9 @@ void write_list(const exact_sets& state, std::uint64_t* to)
         to[loaded.repeats.values[i].number - 1] = 0;
 }
 
-// The place of the loaded row's own record, which is made if there is none; `nowhere` if there is no room for it, or if
-// the row is kept by its leader. The record's list need not be written yet. If the row is read again, its list will be
-// the same, so the bits of other rows, which refer to positions in this list, stay valid.
+// The place of the loaded row's own record. If the row is not kept, makes this record, but perhaps not yet its list.
+// The result is `nowhere` if there is no room for the record, or if the row is kept by its leader. If the row is read
+// again, its list will be the same, so the bits of other rows, which refer to positions in this list, stay valid.
 std::uint64_t place_of_loaded(exact_sets& state)
 {
     if (record_at(state, state.loaded_at) != nullptr)
@@ -93,8 +93,8 @@ void list_loaded(exact_sets& state)
     record->others = static_cast<std::uint32_t>(state.loaded.listed);
 }
 
-// Whether the elements of a record can be listed: whether the record's list or, if it has a leader, the leader's list
-// is still in the ring.
+// Whether the elements of a record can be listed. For this, a list must be in the ring: the leader's list, or the
+// record's own list if it has no leader.
 bool is_listed(const exact_sets& state, const kept_row& record)
 {
     assert(record.leader == nowhere || record_at(state, record.leader) != nullptr);
@@ -103,8 +103,8 @@ bool is_listed(const exact_sets& state, const kept_row& record)
     return find_at(state, listed.list) != nullptr;
 }
 
-// Calls take(index) for each element of the loaded row whose bit is set in state.marked: the row in `fresh` has this
-// element. `index` is the element's index in loaded.elements().
+// Calls take(index) for each element that the row in `fresh` shares with the loaded row, as the bits in state.marked
+// say. `index` is the element's index in loaded.elements().
 template <typename Take>
 void each_marked(const exact_sets& state, Take&& take)
 {
@@ -113,8 +113,8 @@ void each_marked(const exact_sets& state, Take&& take)
             take(word * 64 + static_cast<std::size_t>(std::countr_zero(bits)));
 }
 
-// Sets the bits of state.marked for those elements of the loaded row that the row in `fresh` has. Returns how many
-// there are.
+// Sets the bits of state.marked for those elements of the loaded row that the row in `fresh` has. Returns how many bits
+// are set.
 std::size_t take_marked(exact_sets& state)
 {
     grow(*state.owner, state.marked, 0, words_for(state.loaded.listed));
@@ -162,7 +162,8 @@ void keep_alone(exact_sets& state, std::uint32_t row, std::size_t had)
     std::copy(others.begin(), others.end(), to);
 }
 
-// Reads a row, looks its elements up in the loaded row, and keeps it. Returns how many elements the two rows share.
+// Reads a row, looks up its elements in the loaded row, and keeps the row that was read. Returns how many elements the
+// two rows share.
 std::size_t read_by_loaded(exact_sets& state, std::uint32_t row)
 {
     state.fresh.leader = &state.loaded;
@@ -178,8 +179,8 @@ std::size_t read_by_loaded(exact_sets& state, std::uint32_t row)
     return had;
 }
 
-// Lists the elements of a record, for which is_listed() must be true. The list is valid until the next call, or until
-// something is kept.
+// Lists the elements of a record, for which is_listed() must be true. The list may have zeros in place of repeated
+// elements. It is valid until the next call, or until something is kept.
 std::span<const std::uint64_t> elements_of(exact_sets& state, const kept_row& record)
 {
     if (record.leader == nowhere)
@@ -194,7 +195,7 @@ std::span<const std::uint64_t> elements_of(exact_sets& state, const kept_row& re
     return {state.scratch.values, record.count()};
 }
 
-// Lists the elements of a record, as elements_of() does, but without the zeros for repeated elements.
+// Lists the elements of a record like elements_of(), but without zeros.
 std::span<const std::uint64_t> distinct_of(exact_sets& state, const kept_row& record)
 {
     const std::span<const std::uint64_t> listed = elements_of(state, record);
@@ -266,7 +267,7 @@ void load(exact_sets& state, std::uint32_t row)
 
 // What a comparison must answer.
 struct question {
-    std::uint64_t needed; // the minimum number of shared elements that reaches the similarity
+    std::uint64_t needed; // how many elements the rows must share, at least, to reach the similarity
     bool exactly;
 };
 
@@ -322,8 +323,8 @@ answer count_by_leader(exact_sets& state, const kept_row& a, const kept_row& b, 
     return count_in(*state.owner, state.others, {b.elements(), b.others}, shared, asked);
 }
 
-// Compares a kept row with the loaded row. The loaded row becomes the kept row's leader if they share enough, the kept
-// row has no leader, and the loaded row has been compared with `least_met` such rows before.
+// Compares a kept row with the loaded row. If the kept row has no leader, and the two rows share enough elements, the
+// loaded row can become the leader. But before that, the loaded row must have met `least_met` other rows like this.
 answer count_in_loaded(exact_sets& state, const kept_row& record, double least, bool exactly)
 {
     const std::span<const std::uint64_t> elements = distinct_of(state, record);
@@ -426,8 +427,8 @@ std::uint64_t least_shared(std::uint64_t first, std::uint64_t second, double lea
 std::optional<double> compare(exact_sets& state, std::uint32_t a, std::uint32_t b, double least, bool exactly)
 {
     assert(a != b);
-    // The elements of the previous call's rows are probably still in memory. If one of these rows is compared now, it
-    // becomes `a`.
+    // The elements of the previous call's rows are probably still in memory. So if one of these rows is compared again,
+    // it becomes `a`.
     if (b == state.first || (a != state.first && b == state.second))
         std::swap(a, b);
     state.first = a;

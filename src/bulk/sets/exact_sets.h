@@ -1,19 +1,20 @@
 // Counts exactly how many elements rows share. The code is optimized for callers that compare one row with many others,
 // then the next row with many others, and so on.
 //
-// A row's elements are made distinct once, and are then kept in memory for some time, in one of two forms. A row that
-// is kept by itself is stored as a list of its elements. A row that is kept by its leader (an earlier row that shares
-// many elements with it) is stored as bits, which say which of the leader's elements the row has, and a list of the
-// row's other elements. If a row that is not kept has to be compared with a kept row, its elements are looked up in the
-// kept row, or in the kept row's leader, while it is read. So the new row gets the same leader at once, and only those
-// of its elements that the leader lacks have to be made distinct.
+// A row's elements are made distinct once, and are then kept in memory for some time, in one of two forms. "Kept by
+// itself" means that the row is stored as a list of its elements. "Kept by its leader" means that the row shares many
+// elements with an earlier row, its leader. Then the row is stored as bits, which say which of the leader's elements
+// the row has, and a list of the row's other elements. A new row, which is not kept yet, is read when it must be
+// compared with a kept row. While the new row is read, its elements are looked up in the kept row's leader (or in the
+// kept row itself, if it has no leader). Only elements that are not found there must be made distinct. If enough are
+// found, the new row gets the same leader at once.
 //
 // Let two rows of one leader have the sets L - r1 + a1 and L - r2 + a2, where L is the leader's set. They share the
-// elements of L whose bits are set in both rows, and the elements that a1 and a2 share. A second set of bits in each
-// row, set by hashes of its other elements, gives an upper bound on how many elements a1 and a2 share. So comparing
-// copies of one text that differ in a few words costs little more than comparing their bits. If two rows have no common
-// leader, the elements of one row are looked up in a table of the other row, until it is certain whether the two rows
-// reach the wanted similarity.
+// elements of L whose bits are set in both rows, and the elements that a1 and a2 share. Each row has a second set of
+// bits, which are chosen by hashes of the row's other elements. These bits give an upper bound on how many elements a1
+// and a2 share. So if two copies of a text differ in a few words, comparing them costs little more than comparing their
+// bits. If two rows have no common leader, the elements of one row are looked up in a table of the other row. This
+// stops as soon as it is certain whether the two rows reach the wanted similarity.
 #pragma once
 
 #include "bulk/sets/distinct_elements.h"
@@ -38,24 +39,24 @@ struct exact_sets {
     element_source source;
     std::uint32_t* sizes; // the size of each row's set, or not_counted
 
-    // Recently compared rows: a ring of records, and an array of the places where the records of rows begin. Places
-    // only grow: the word at a place is ring[place % ring_words].
+    // The records of recently compared rows are in a ring. A place is a position in the ring, but counted on and on
+    // without wrapping: the word at a place is ring[place % ring_words].
     std::uint64_t* ring;
     std::size_t ring_words;
     std::uint64_t ring_end; // the place where the next words will be written
-    std::uint64_t* places;  // where the record of a row starts, indexed by the lowest bits of the row's number
+    std::uint64_t* places;  // where the records of rows start, indexed by the lowest bits of the row number
     std::size_t place_mask;
 
     distinct_elements loaded;       // the loaded row, in which other rows are looked up
-    std::uint32_t loaded_row;       // the number of that row, or no_row
-    std::uint64_t loaded_at;        // where the loaded row's record is, if the row is kept by itself; else nowhere
-    distinct_elements fresh;        // the row that was read last, without the elements of `loaded` that it has
-    distinct_elements others;       // the elements of a row that its leader lacks
-    std::uint32_t others_row;       // the number of that row, or no_row
+    std::uint32_t loaded_row;       // the number of the loaded row, or no_row
+    std::uint64_t loaded_at;        // the place of the loaded row's record if the row is kept by itself; else nowhere
+    distinct_elements fresh;        // the elements of the row that was read last, except those also in `loaded`
+    distinct_elements others;       // the elements of one row that its leader lacks
+    std::uint32_t others_row;       // the number of the row in `others`, or no_row
     growing<std::uint64_t> scratch; // memory for listing the elements of a kept row
     growing<std::uint64_t> marked;  // bits that say which elements of `loaded` the row in `fresh` has
 
-    std::uint32_t first; // the rows of the previous call
+    std::uint32_t first; // the rows of the previous call of compare()
     std::uint32_t second;
 };
 
@@ -63,8 +64,8 @@ struct exact_sets {
 // memory is used for the sizes of all rows (four bytes each), and for the two rows that are being compared.
 void start_sets(exact_sets& state, host& owner, const element_source& source, std::uint32_t count, std::size_t bytes);
 
-// The Jaccard similarity of two rows if it is at least `least`. Unless `exactly`, the result may be any number that is
-// not less than `least`. A call is cheaper if one of its rows was also in the previous call.
+// The Jaccard similarity of two rows if it is at least `least`. If not `exactly`, any number that is at least `least`
+// may be returned instead. A call is cheaper if one of its rows was also in the previous call.
 std::optional<double> compare(exact_sets& state, std::uint32_t a, std::uint32_t b, double least, bool exactly);
 
 // The minimum number of shared elements with which two sets of these sizes reach the similarity `least`. If they cannot

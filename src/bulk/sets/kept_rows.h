@@ -12,14 +12,14 @@ constexpr std::uint64_t nowhere = ~std::uint64_t{0};
 
 constexpr std::size_t words_for(std::size_t bits) noexcept { return (bits + 63) / 64; }
 
-// The record of a row. If the row is kept by its leader, the record is followed by two equally long sets of bits (one
-// for the leader's elements, one with hashes of the row's other elements), and then by these other elements. If the row
-// is kept by itself, its elements are in a list at the place `list`. The list of a leader is written only when it is
-// needed, because most leaders are never compared again: the rows of one leader are compared with each other by their
-// bits.
+// The record of a row. If the row is kept by its leader, two equally long sets of bits follow the record: one for the
+// leader's elements, and one for hashes of the row's other elements. After the bits come these other elements. If the
+// row is kept by itself, its elements are in a list at the place `list`. The list of a leader is often written only
+// when it is needed. Most leaders are never compared again, because the rows of one leader are compared with each other
+// by their bits.
 struct kept_row {
     std::uint64_t leader = nowhere; // where the leader's record is; nowhere: the row is kept by itself
-    std::uint64_t list = nowhere;   // where the row's list is; nowhere: it is kept by its leader, or has no list yet
+    std::uint64_t list = nowhere;   // where the row's list is; nowhere: the row has a leader, or no list yet
     std::uint32_t row;
     std::uint32_t bits = 0; // how many elements the leader's list has
     std::uint32_t had = 0;  // how many of the leader's elements the row has
@@ -29,7 +29,7 @@ struct kept_row {
     std::uint32_t others = 0;
 
     std::uint32_t other_bits = 0;
-    std::uint32_t met = 0; // how many rows that could have had this one as their leader were compared with it
+    std::uint32_t met = 0; // how many compared rows shared enough with this row to be kept by it
 
     const std::uint64_t* words() const { return reinterpret_cast<const std::uint64_t*>(this + 1); }
 
@@ -67,14 +67,14 @@ inline const kept_row* record_of(const exact_sets& state, std::uint32_t row)
     return record->leader == nowhere || record_at(state, record->leader) != nullptr ? record : nullptr;
 }
 
-// The place of the leader's record, or of the record itself if its row is kept by itself.
+// The place of the leader's record. If the row is kept by itself, the place of its own record.
 inline std::uint64_t leader_of(const exact_sets& state, const kept_row& record)
 {
     return record.leader != nowhere ? record.leader : state.places[record.row & state.place_mask];
 }
 
-// Makes room for `words` words in the ring by overwriting the oldest ones. Returns their place, or `nowhere` if they
-// are too many.
+// Makes room for `words` words in the ring by overwriting the oldest ones. Returns the place of the room, or `nowhere`
+// if `words` is too large.
 inline std::uint64_t take_room(exact_sets& state, std::size_t words)
 {
     if (words > state.ring_words / 4)

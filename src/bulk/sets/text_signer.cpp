@@ -8,8 +8,8 @@ namespace minhash::bulk {
 
 namespace {
 
-// Cuts about `most` bytes from the beginning of `left` into shingles, and removes them from `left`. Returns whether no
-// bytes are left.
+// Cuts the first bytes of `left` into shingles, about `most` bytes, and removes these bytes from `left`. Returns true
+// if no bytes are left.
 bool cut_next(host_signer& state, text_bytes& left, std::size_t most)
 {
     pause(*state.owner);

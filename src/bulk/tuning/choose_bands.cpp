@@ -14,7 +14,8 @@ namespace {
 // instructions.
 constexpr int hashes_tried[] = {64, 96, 128, 192, 256, 384, 512, 640, 768, 1024, 1536, 2048};
 
-// The probability that `rows` slots, chosen at random from `slots` slots, are all among the `equal` slots that agree.
+// Of `slots` slots, `equal` slots agree, and `rows` slots are chosen at random. Returns the probability that all of the
+// chosen slots agree.
 double share_of_band(double equal, double slots, int rows) noexcept
 {
     double share = 1;
@@ -94,10 +95,10 @@ bands_plan foretell(const bands_wanted& wanted,
     double all = 0;
     for (const std::uint64_t pairs : sample)
         all += static_cast<double>(pairs);
-    const double of_each = all == 0 ? 0 : wanted.pairs / all; // how many pairs of all rows one sampled pair stands for
+    const double of_each = all == 0 ? 0 : wanted.pairs / all; // how many pairs of rows each sampled pair stands for
     double meetings = 0;
     double candidates = 0;
-    double rests = 0; // candidates whose starts agree enough, so that their rests are compared, too
+    double rests = 0; // candidates whose starts agree enough, so that the rests are compared, too
     double checks = 0;
     for (std::size_t equal = sample.size(); equal-- > 0;) {
         const double pairs = static_cast<double>(sample[equal]) * of_each;

@@ -19,25 +19,25 @@
 
 namespace minhash::bulk {
 
-// How many slots of two signatures are compared first. Most false candidates are rejected by these slots alone. This is
-// faster, because reading long signatures completely from memory is slow.
+// How many slots of two signatures are compared first. These slots alone are enough to reject most false candidates.
+// This saves time, because reading the whole of a long signature from memory is slow.
 constexpr std::uint16_t slots_at_start = 128;
 
 // The maximum number of rows in a sample. With more rows, sampling would take more time than a better choice saves.
 constexpr std::uint32_t most_sampled = 1000;
 
-// In a sample, only the first slots of each signature are compared, no more than this many.
+// In a sample, only this many slots of each signature are compared, the first ones, or all slots if there are fewer.
 constexpr std::uint16_t most_sampled_slots = 128;
 
 using sampled_counts = std::array<std::uint64_t, most_sampled_slots + 1>;
 
-// How many pairs of different rows in a sample agree in 0, 1, 2, ... slots. The list has one entry more than a
-// signature has slots.
+// Entry k is the number of pairs of rows in a sample that agree in exactly k slots. There is one entry more than the
+// number of slots compared.
 using agreement_counts = std::span<const std::uint64_t>;
 
 // Compares all pairs of signatures of a sample. The signatures have this scheme, and are stored one after the other.
-// The result refers to `counts`. Pairs that agree in all slots are not counted, because one of several equal rows
-// represents all of them.
+// The result refers to `counts`. Pairs that agree in all slots are not counted, because equal rows are represented by
+// one of them and not compared.
 agreement_counts
 tally_agreements(host& owner, const scheme& scheme, std::span<const std::uint8_t> sample, sampled_counts& counts);
 
@@ -45,7 +45,7 @@ tally_agreements(host& owner, const scheme& scheme, std::span<const std::uint8_t
 struct work_costs {
     double hash;    // signing a row, for each hash
     double band;    // banding a row, for each band
-    double meeting; // handling two rows that share bands, for each of these bands
+    double meeting; // handling two rows that share a band, for each band that they share
     double look;    // comparing the starts of a candidate's two signatures
     double slot;    // comparing the rests of these signatures, for each slot
     double check;   // comparing the texts of a candidate
@@ -55,8 +55,8 @@ struct work_costs {
 // cost less, because the starts of their signatures are compared inside the buckets.
 work_costs costs_of(double text_bytes, bool exact) noexcept;
 
-// In exact tasks, several comparisons of signatures come before the exact comparison. Each may lose this share of the
-// pairs at the threshold: a tenth of the share that may be missed in all.
+// In exact tasks, signatures are compared several times before the texts are compared. Each comparison of signatures
+// may lose this share of the pairs at the threshold: a tenth of the share that may be missed in all.
 constexpr double share_missed(double promised) noexcept { return (1 - promised) / 10; }
 
 struct bands_wanted {
@@ -75,18 +75,18 @@ struct bands_plan {
     band_choice shape; // bands = 0: no choice reaches the recall
     double candidates; // the expected number of candidates per row
     double checks;     // the expected number of comparisons of texts per row
-    double meetings;   // the expected number in total: a candidate counts once for each band that its rows share
+    double meetings;   // the expected total number; a candidate counts once for each band that its rows share
     double cost;       // the cost of all rows in nanoseconds: the sum of the next three
     double signing;
     double banding;
     double verifying;
     double look;  // the cost of comparing the starts of a candidate's signatures
-    double check; // the additional cost of a candidate whose signatures allow its rows to be near
+    double check; // the additional cost of a candidate that may be near, by the starts of its signatures
 };
 
-// The recall for which bands are chosen, so that the promised recall is reached. Results scatter around the expected
-// recall, because pairs at the threshold are few and alike, and slots of short texts are not independent. So bands are
-// chosen to miss only a quarter of what may be missed.
+// The expected recall for which bands are chosen when a recall is promised. Results scatter around the expected recall,
+// because pairs at the threshold are few and alike, and slots of short texts are not independent. So bands are chosen
+// to miss only a quarter of the share that may be missed.
 double recall_to_expect(double promised) noexcept;
 
 // The cheapest choice that reaches the wanted recall at the threshold.
@@ -95,8 +95,8 @@ bands_plan choose_by_cost(const bands_wanted& wanted, agreement_counts sample, c
 // Approximate numbers of the candidates that a process has collected.
 struct candidate_counts {
     double pairs;        // different pairs of small buckets
-    double likely;       // how many of these pairs have signatures that do not rule out that the rows are near
-    double bucket_pairs; // pairs of rows of large buckets; a pair counts for each bucket that it shares
+    double likely;       // how many of these pairs may be near, as far as their signatures show
+    double bucket_pairs; // pairs of rows in large buckets; a pair counts once for each such bucket
 };
 
 // The cost of returning a pair to the user, in nanoseconds (test/bench/RESULTS.md).
@@ -105,7 +105,7 @@ constexpr double emitting_cost = 400;
 // The cost of verifying these candidates, in nanoseconds.
 double verifying_cost(const bands_plan& plan, const candidate_counts& counts) noexcept;
 
-// The plan that uses this number of hashes and these bands and rows, with its predicted costs.
+// Predicts the costs of a choice: this number of hashes, with these bands and rows.
 bands_plan foretell(const bands_wanted& wanted,
                     int num_hashes,
                     band_choice shape,

@@ -1,4 +1,4 @@
-// Band keys of a signature, for all code that looks rows up by band keys.
+// Band keys of a signature, for all code that looks up rows by band keys.
 #pragma once
 
 #include "pg/arguments.h"

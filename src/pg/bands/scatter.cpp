@@ -6,10 +6,10 @@
 //
 //   base, 8 bytes | place, 4 bytes | bytes per id, 1 byte | 3 zeros | entries, each: 5 bytes of the key, then an id
 //
-// Numbers are little-endian. The product key * parts has 128 bits. Its upper 64 bits are the number of the part to
-// which the key belongs. The highest 5 bytes of its lower 64 bits are stored as the 5 bytes of the key. An id is stored
-// as its difference from the base, which is the block's smallest id. Every id of a block takes as many bytes as the
-// largest difference needs.
+// Numbers are little-endian. The product key * parts has 128 bits. The upper 64 bits of the product are the number of
+// the part to which the key belongs. The highest 5 bytes of the lower 64 bits are stored as the 5 bytes of the key. An
+// id is stored as its difference from the base, which is the block's smallest id. Every id of a block has as many bytes
+// as the largest difference needs.
 #include "pg/arguments.h"
 #include "pg/errors.h"
 #include "pg/growing.h"
@@ -211,7 +211,7 @@ struct placed_entry {
 
 struct gathering {
     const ReturnSetInfo* result;
-    growing<placed_pair> pairs; // when there are most_pairs of these, the distinct ones are emitted
+    growing<placed_pair> pairs; // emitted, without duplicates, when there are most_pairs of them
     int star_above;             // if more texts than this share a key, they form a star; 0: no limit
     std::int32_t stars;         // how many stars have not been reported yet
 };
@@ -255,8 +255,8 @@ void add_pair(gathering& call, const placed_entry& a, const placed_entry& b)
         emit_pairs(call);
 }
 
-// Makes pairs from the entries of one key, which are sorted by id. Each entry is paired with every other entry or, if
-// there are too many, only with the first one (a star).
+// Makes pairs from the entries of one key. The entries are sorted by id. Each entry is paired with every other entry.
+// But if there are too many entries, each is paired only with the first one (a star).
 void take_bucket(gathering& call, std::span<const placed_entry> bucket)
 {
     const bool is_star = call.star_above > 0 && bucket.size() > static_cast<std::size_t>(call.star_above);
@@ -270,8 +270,8 @@ void take_bucket(gathering& call, std::span<const placed_entry> bucket)
 
 bool is_less(const placed_entry& a, const placed_entry& b) { return a.key != b.key ? a.key < b.key : a.id < b.id; }
 
-// Makes pairs from entries, whose keys are at least `lower` and below `upper`. The entries are scattered into groups by
-// the upper bits of their keys, so that each group fits into the cache while it is sorted.
+// Makes pairs from entries. Their keys are at least `lower` and below `upper`. The entries are first scattered into
+// groups by the upper bits of their keys, so that each group fits into the cache while it is sorted.
 void take_entries(gathering& call, std::span<const placed_entry> entries, std::uint64_t lower, std::uint64_t upper)
 {
     const int bits = static_cast<int>(std::bit_width(entries.size() / 64));

@@ -25,7 +25,7 @@ MINHASH_FUNCTION(lsh_probability)
     PG_RETURN_FLOAT8(band_probability(similarity, shape.bands, shape.rows));
 }
 
-// lsh_threshold(bands, rows) -> float8, by the rule of thumb
+// lsh_threshold(bands, rows) -> float8, by the rule of thumb (1 / bands)^(1 / rows)
 MINHASH_FUNCTION(lsh_threshold)
 {
     const banding shape = arg_banding(fcinfo, 0);
@@ -52,7 +52,7 @@ namespace {
 // The arguments of lsh_params().
 enum { at_threshold, at_num_hashes, at_recall, at_rule, false_candidate, missed_pair };
 
-// An ERROR if the call has an argument that its rule does not use.
+// An ERROR if this argument is given. The rule of the call does not use it.
 void refuse_argument(FunctionCallInfo fcinfo, int argument, const char* name, const char* rule)
 {
     if (!PG_ARGISNULL(argument))

@@ -23,7 +23,8 @@ verification arg_verification(FunctionCallInfo fcinfo, int argument)
     return verification::estimate;
 }
 
-// The first argument specified by the user that determines how texts are signed, or null.
+// Several arguments determine how texts are signed. Returns the name of the first of them that the user has specified,
+// or null if the user has specified none.
 const char* signing_argument(const call_form& form)
 {
     constexpr const char* names[] = {"num_hashes", "shingle_size", "unit", "fold", "bag", "seed", "method"};
@@ -72,8 +73,8 @@ double arg_threshold_of(const call_form& form)
 {
     const FunctionCallInfo fcinfo = form.fcinfo;
     const int argument = position_of(form, arg_threshold);
-    // The user may have put the threshold right after the query, where the typed form expects a value of the type of
-    // ids, and NULL after it.
+    // The user may have written (query, 0.8, NULL). The typed form then gets 0.8 as a value of the type of ids, and
+    // NULL as the threshold.
     if (PG_ARGISNULL(argument))
         ereport(ERROR,
                 errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),

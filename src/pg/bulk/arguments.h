@@ -27,7 +27,7 @@ struct bulk_request {
     bool whole_slots;       // signatures of texts must keep all their slots
 };
 
-// The arguments that lsh_pairs() and lsh_clusters() share, in order. Any of them after the threshold is NULL if the
+// The arguments that lsh_pairs() and lsh_clusters() share, in order. An argument after the threshold is NULL if the
 // user does not specify it. (It is an error to specify an argument that would have no effect.)
 enum bulk_argument {
     arg_query,
@@ -44,8 +44,8 @@ enum bulk_argument {
 // The forms of a function, which differ in how the caller specifies the type of ids. The typed and the named form have
 // an extra argument after the query. In the typed form, this argument is a value of the type of ids. (The argument has
 // no name, because PostgreSQL resolves polymorphic result columns by the order of arguments in the call.) In the named
-// form, the argument is a regtype. So all argument types are fixed, and no function created by another user can match a
-// call better.
+// form, the extra argument is a regtype. All its argument types are therefore fixed, and no function that another user
+// creates can match a call better than this form does.
 enum class id_form { bigints, typed, named };
 
 struct call_form {

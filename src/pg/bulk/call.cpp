@@ -29,7 +29,7 @@ Oid type_of(TupleDesc columns, int column)
 
 bool is_text(Oid type) { return IsBinaryCoercible(getBaseType(type), TEXTOID); }
 
-// What to do with a query whose second column has neither texts nor signatures.
+// Tells the user how to mend a query whose second column has neither texts nor signatures.
 const char* advice_for_column(const bulk_call& call, TupleDesc columns)
 {
     const Oid first = type_of(columns, 1);
@@ -44,7 +44,7 @@ const char* advice_for_column(const bulk_call& call, TupleDesc columns)
     return "Cast it to text.";
 }
 
-// Whether the second column has texts. If not, it has signatures; any other type is an ERROR.
+// Returns true if the second column has texts, and false if it has signatures. Any other type is an ERROR.
 bool has_texts(const bulk_call& call, TupleDesc columns)
 {
     const Oid type = type_of(columns, 2);
@@ -66,7 +66,7 @@ bool has_texts(const bulk_call& call, TupleDesc columns)
     StringInfoData texts;
     initStringInfo(&names);
     initStringInfo(&texts);
-    int text_count = 0; // without the first column, a scope and a rank
+    int text_count = 0; // neither count includes the first column, scope and rank
     int other_count = 0;
     for (int i = 0; i < columns->natts; i++) {
         const char* const name = NameStr(TupleDescAttr(columns, i)->attname);
@@ -178,7 +178,7 @@ signature decode_next(bulk_call& call, const struct varlena* stored, Datum id)
 {
     const std::uint8_t* const bytes = reinterpret_cast<const std::uint8_t*>(VARDATA(stored));
     const std::size_t size = VARSIZE(stored) - VARHDRSZ;
-    // A page is filled from its end, so the row that a scan reads next is in front of this one.
+    // Prefetch the row that a scan reads next. It is in front of this row, because a page is filled from its end.
     for (std::size_t line = 0; line < size; line += 64)
         __builtin_prefetch(bytes - size + line);
     if (size == call.header_size && memcmp(bytes, call.header, header_bytes) == 0)
@@ -193,7 +193,7 @@ signature decode_next(bulk_call& call, const struct varlena* stored, Datum id)
     return read;
 }
 
-// The number of a row's scope; NULL is a scope of its own.
+// The number of a row's scope. All rows whose scope is NULL have number 0, and form a scope of their own.
 std::uint32_t scope_of(bulk_call& call, TupleTableSlot* slot)
 {
     bool null;
@@ -201,8 +201,8 @@ std::uint32_t scope_of(bulk_call& call, TupleTableSlot* slot)
     return null ? 0 : 1 + number_of(call.scopes, scope, hash_of(call.scopes, scope));
 }
 
-// If a text that is compressed or out of line can be read again, only its beginning is read now and passed to the
-// engine. Returns false if this is not possible, or if the beginning has no shingles.
+// If a text is compressed or out of line, and can be read again, passes only its beginning to the engine. Returns false
+// if this is not possible, or if the beginning has no shingles. The engine then needs the whole text.
 bool take_beginning(bulk_call& call, Datum value, std::uint64_t place)
 {
     constexpr std::int32_t enough = 64; // bytes
@@ -217,8 +217,8 @@ bool take_beginning(bulk_call& call, Datum value, std::uint64_t place)
     return bulk::take_text(*call.rows, {start, bytes}, size, place);
 }
 
-// Passes a value to the engine, which does not keep a value that can be read again. Returns false for an empty set,
-// which is near nothing.
+// Passes a value to the engine, which keeps only values that cannot be read again. Returns false if the value is an
+// empty set, which is near nothing.
 bool take_value(bulk_call& call, TupleTableSlot* slot, Datum id, Datum value)
 {
     const std::uint64_t place = place_of_row(call.again);

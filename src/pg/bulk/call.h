@@ -20,7 +20,7 @@ struct bulk_call : bulk_host {
     bulk::memory_budget budget;
     ReturnSetInfo* result;
 
-    bool crossing;       // there are two queries, and each pair has one row of each
+    bool crossing;       // there are two queries, and a pair has one row from each query
     bulk::row_set* rows; // null until the first text or signature has been read
     datum_store ids;     // the ids of the engine's rows
     datum_store ranks;
@@ -44,7 +44,7 @@ struct bulk_call : bulk_host {
 void prepare_call(bulk_call& fresh, FunctionCallInfo fcinfo, const bulk_request& wanted);
 
 // Prepares the result of an SQL function, and starts a call that adds rows to the result. end_call() frees the call's
-// memory. `Call` is bulk_call or derived from it.
+// memory. `Call` is bulk_call or a type derived from it.
 template <typename Call>
 Call& start_call(FunctionCallInfo fcinfo, const bulk_request& wanted)
 {
@@ -66,7 +66,7 @@ void read_query(bulk_call& call, const planned_select& query);
 void end_reading(bulk_call& call);
 
 // Ends a call: reports if temporary files were used, and frees the files, the rows, and all memory of the call. Returns
-// the dummy Datum that the SQL function must return; the result is its rows.
+// a dummy Datum, which the SQL function must return. (The rows of the result have already been stored.)
 Datum end_call(bulk_call& call);
 
 // How many rows the engine has.

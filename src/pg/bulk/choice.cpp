@@ -1,9 +1,9 @@
 // Chooses the numbers of hashes, bands and rows per band that the user has not specified. The choice with the lowest
 // cost is used; the costs are predicted from a sample of the call's rows (bulk/tuning/choose_bands.h). The choice
-// depends only on the rows and the arguments of the call. The scopes of the sample's rows are ignored: this can make
-// the choice worse, but a bad choice costs only time, not recall. But with max_bucket, a bad choice would cost recall:
-// buckets would be larger, and too large ones are left out. In this case, no sample is used, and bands have as many
-// rows as the threshold, the recall and the number of hashes allow.
+// depends only on the rows and the arguments of the call. The scopes of the sample's rows are ignored. This can lead to
+// a bad choice, but a bad choice costs only time, not recall. With max_bucket, however, it would also cost recall:
+// buckets would be larger, and more of them would be left out. So with max_bucket, no sample is used, and bands have as
+// many rows as the threshold, the recall and the number of hashes allow.
 #include "pg/bulk/call.h"
 #include "pg/errors.h"
 
@@ -21,7 +21,7 @@ constexpr double least_exact_recall = 0.99;
 // If more candidates per row than this are expected, a notice says so.
 constexpr double many_candidates = 1000;
 
-// Bounds for the number of hashes if texts are compared exactly. (Users never see these signatures.)
+// Bounds for the number of hashes to choose if texts are compared exactly. (The signatures are then never shown.)
 constexpr int least_hashes = 64;
 constexpr int most_hashes = 1024;
 

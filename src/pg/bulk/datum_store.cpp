@@ -1,6 +1,6 @@
-// If a type is passed by value, one store has the Datums, each with a mark for NULL if any can be NULL. If a type is
-// passed by reference, this store has the places of the values in a second store. In the second store, the values are
-// stored one after the other, aligned so that they can be read in place.
+// If a type is passed by value, the store `values` has the Datums. If values can be NULL, each Datum has a mark that
+// says whether it is NULL. If a type is passed by reference, `values` has the places of the values in the store
+// `bytes`. There, the values are stored one after the other, aligned so that they can be read in place.
 #include "pg/bulk/datum_store.h"
 
 extern "C" {
@@ -18,8 +18,8 @@ namespace {
 constexpr std::size_t small_chunk = 64 * 1024;
 constexpr std::size_t large_chunk = 32 * 1024 * 1024;
 
-// Where a value passed by reference is in `bytes`. If the value is passed by value, `offset` is the value itself. The
-// size of a NULL is null_size.
+// The place in `bytes` of a value that is passed by reference. If the type is passed by value, `offset` is the value
+// itself. For a NULL, `size` is null_size.
 struct datum_place {
     std::uint64_t offset;
     std::uint64_t size;
@@ -27,7 +27,7 @@ struct datum_place {
 
 constexpr std::uint64_t null_size = ~std::uint64_t{0};
 
-// Pads a store, so that the next value, of any type, will be aligned and can be read in place.
+// Pads a store so that the next value will be aligned, whatever its type, and can be read in place.
 void align(bulk::byte_store& store)
 {
     static const char zeros[MAXIMUM_ALIGNOF] = {};

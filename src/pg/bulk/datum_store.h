@@ -1,6 +1,6 @@
 // Stores values of one type in order of arrival. The engine's stores are used: values are in memory as far as the
-// call's budget allows, and otherwise in temporary files. The values of scopes, and the ids in pairs, are also numbered
-// in order of first appearance.
+// call's budget allows, and otherwise in temporary files. The values of scopes, and the ids of lsh_components(), are
+// also numbered: each new value gets the next number.
 #pragma once
 
 #include "pg/bulk/host.h"
@@ -38,9 +38,9 @@ inline Datum fetch_plain(datum_store& store, std::uint32_t place)
     return bulk::fetch_value<Datum>(*store.values, place);
 }
 
-// Reads the value at a place, counted from 0. A value that is passed by reference is in the store or in the current
-// memory context. `null` must not be null if the value may be NULL. For a plain store, which has no NULLs, `null` is
-// not set.
+// Reads the value at a place; places are counted from 0. If the type is passed by reference, the result points into the
+// store, or to a copy in the current memory context. If the value may be NULL, the caller must give a pointer `null`.
+// A plain store has no NULLs, so `*null` is not set.
 Datum fetch_datum(datum_store& store, std::uint32_t place, bool* null = nullptr);
 
 struct numbered_values {
@@ -48,11 +48,11 @@ struct numbered_values {
     Oid collation;
     FmgrInfo hash;
     FmgrInfo equal;
-    datum_store values; // each value at its number
+    datum_store values; // the place of each value is its number
     bulk::numbering numbers;
 };
 
-// Starts without values. An ERROR if the type has no extended hash function or no equality operator.
+// Prepares `fresh`, without values. An ERROR if the type has no extended hash function or no equality operator.
 void open_numbered(numbered_values& fresh, bulk_host& host, bulk::memory_budget& budget, Oid type);
 
 std::uint32_t hash_of(numbered_values& known, Datum value);

@@ -21,7 +21,7 @@ struct ParallelContext;
 
 namespace minhash::pg {
 
-constexpr int most_members = 64; // the maximum number of processes of a call, including its own
+constexpr int most_members = 64; // the maximum number of processes of a call: its own process and workers
 
 struct shared_call;
 
@@ -47,9 +47,9 @@ struct bulk_host : bulk::host {
     int started;                             // how many workers were started
     bool in_step;                            // all processes are in a step, not between steps
     double start_time;                       // this process's CPU time when the call began
-    double step_time;                        // this process's CPU time when the current step began or the last ended
+    double step_time;                        // this process's CPU time when a step last began or ended
     double shared_time;                      // this process's CPU time spent in steps
-    bulk::growing<File> files[most_members]; // for each member, the files of this member that this process has open
+    bulk::growing<File> files[most_members]; // [m]: the files of member m that this process has open
 };
 
 // (allow_workers(), file_of() and end_host() are in pg/bulk/workers.cpp.)
@@ -66,7 +66,7 @@ void start_reporting(bulk_host& host);
 // Lets a host have up to max_parallel_maintenance_workers workers, or none if workers are impossible.
 void allow_workers(bulk_host& host);
 
-// The file that has this number in the engine. Opens the file if this process has not opened it yet.
+// The file to which the engine refers by this number. Opens the file if this process has not opened it yet.
 File file_of(bulk_host& host, int number);
 
 // Closes this process's files, and detaches this process from all shared memory.

@@ -118,7 +118,7 @@ void emit_lone(cluster_call& self)
 }
 
 // -> (id, cluster_id, representative, size, similarity), and in the named form also the component: the smallest id in
-// the connected component of this row
+// the row's connected component
 Datum return_clusters(const call_form& form)
 {
     enum { arg_near_representative = arg_own, arg_singletons };

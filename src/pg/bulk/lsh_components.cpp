@@ -25,8 +25,8 @@ namespace minhash::pg {
 
 namespace {
 
-// If ids are plain, pairs are collected and joined in batches of this size. The memory that is read for their ids is
-// scattered, and can be prefetched for a whole batch.
+// If ids are of type bigint (`plain`), pairs are collected and joined in batches of this size. Looking up ids reads
+// scattered memory, which can be prefetched for a whole batch.
 constexpr int most_waiting = 256;
 
 struct waiting_pair {
@@ -197,8 +197,8 @@ Datum smallest_of(component_call& call, const bulk::component_rows& found)
     return smallest;
 }
 
-// Prepares the result row, which is reused for all rows of the result. If ids are plain, it is a tuple whose columns
-// are overwritten, because forming a new tuple for each row would take longer than everything else.
+// Prepares the result row, which is reused for all rows of the result. If ids are plain, the result row is a tuple, and
+// its columns are overwritten. Forming a new tuple for each row would take longer than everything else.
 void start_row(component_call& call)
 {
     call.nulls[4] = call.thresholds.empty();

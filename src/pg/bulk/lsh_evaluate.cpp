@@ -1,4 +1,4 @@
-// lsh_evaluate(): estimates how well numbers of bands and rows would work on a user's own texts.
+// lsh_evaluate(): estimates how well different settings (numbers of bands and rows) would work on a user's own texts.
 #include "pg/bulk/call.h"
 #include "pg/errors.h"
 #include "pg/signer.h"
@@ -46,8 +46,8 @@ struct drawn_row {
     bool operator<(const drawn_row& other) const { return hash != other.hash ? hash < other.hash : row < other.row; }
 };
 
-// Draws the rows whose ids have the smallest hashes. This choice is random, but it is the same in each call, whatever
-// the order of rows. Any number of rows from the start of the result are also a random sample.
+// Draws the rows whose ids have the smallest hashes. This choice is random, but for one seed, it is the same in each
+// call, whatever the order of rows. For any n, the first n rows of the result are also a random sample.
 std::span<const std::uint32_t> draw_anchors(bulk_call& call, std::uint32_t most, std::uint64_t seed)
 {
     Oid output;
@@ -91,8 +91,8 @@ std::span<const std::uint32_t> draw_anchors(bulk_call& call, std::uint32_t most,
             errhint("Use, for example, bands => '{20,16}', rows => '{5,8}'."));
 }
 
-// The settings to be tried. They come from the arguments bands and rows; if neither is given, choices for several
-// values of recall are tried.
+// The settings to be tried. They come from the arguments bands and rows. If neither is given, a setting is chosen for
+// each of several values of recall.
 std::span<bulk::setting> arg_settings(FunctionCallInfo fcinfo, double threshold, int num_hashes)
 {
     bulk::setting* const settings = static_cast<bulk::setting*>(palloc0(most_settings * sizeof(bulk::setting)));
@@ -195,7 +195,7 @@ MINHASH_FUNCTION(lsh_evaluate)
     const std::span<bulk::setting> settings = arg_settings(fcinfo, wanted.threshold, wanted.texts.num_hashes);
     bulk_call& call = start_call<bulk_call>(fcinfo, wanted);
     read_query(call, plan_select(fcinfo, arg_evaluated_query));
-    // Draw anchors before workers start, because output functions of ids may be user code that parallel mode forbids.
+    // Draw anchors before workers start: the output function of ids may be user code, which must not run after that.
     std::span<const std::uint32_t> anchors;
     if (row_count(call) > 0)
         anchors = draw_anchors(call, static_cast<std::uint32_t>(most), wanted.texts.seed);

@@ -1,5 +1,5 @@
-// Functions that return pairs of rows, within one query or between two queries. lsh_pairs() returns all near-duplicate
-// pairs; lsh_contained() returns which texts are contained in which others.
+// Functions that return pairs of rows, within one query or between two queries. lsh_pairs() returns pairs of
+// near-duplicates; lsh_contained() returns pairs of a text and another text that contains it.
 #include "pg/bulk/call.h"
 #include "pg/errors.h"
 #include "pg/extension.h"
@@ -25,8 +25,8 @@ struct pair_call : bulk_call {
     MemoryContext pair_memory;
 };
 
-// Starts a call and reads its rows. `other_query` is the position of an argument, which is the second query, or NULL if
-// there is only one query.
+// Starts a call and reads its rows. `other_query` is the position of the argument for the second query. This argument
+// is NULL if there is only one query.
 pair_call& read_rows(const call_form& form, const bulk_request& wanted, int other_query)
 {
     const FunctionCallInfo fcinfo = form.fcinfo;
@@ -64,11 +64,11 @@ void put_pair(bulk::host& host, const bulk::found_pair& pair)
     MemoryContextSwitchTo(former);
 }
 
-// True if the left id is larger than the right one, so that the smaller id becomes the left one.
+// True if the left id is larger than the right one. The ids are then swapped, and the smaller id is the left one.
 bool is_falling(const pair_call&, const bulk::found_pair&, int order) { return order > 0; }
 
-// If the texts of a pair have equally many shingles, each contains the other. Then the left text (the contained one)
-// should have the larger id, so that deleting contained texts keeps the smallest id.
+// If the texts of a pair have equally many shingles, each contains the other to the same degree. Then the left text
+// (the contained one) should have the larger id, so that deleting contained texts keeps the text with the smallest id.
 bool contains_smaller(const pair_call& call, const bulk::found_pair& pair, int order)
 {
     return order < 0 && bulk::set_size(*call.rows, pair.left) == bulk::set_size(*call.rows, pair.right);

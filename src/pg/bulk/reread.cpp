@@ -17,8 +17,8 @@ namespace minhash::pg {
 
 namespace {
 
-// A place consists of the row's number in its block (lowest bits), the block, and the number of the table, counted from
-// 1.
+// From the lowest bits up, a place consists of the row's number in its block, the number of the block, and the number
+// of the table. (Tables are counted from 1.)
 constexpr int number_bits = 16;
 constexpr int table_shift = number_bits + 32;
 
@@ -35,7 +35,7 @@ const ScanState* scan_of(const PlanState* plan)
                : nullptr;
 }
 
-// The table's column that this column of the plan returns unchanged; 0 if there is none.
+// The number of the table column that a plan's column returns unchanged; 0 if the plan's column returns anything else.
 AttrNumber table_column(const Plan* plan, int column)
 {
     const auto* const target = static_cast<const TargetEntry*>(list_nth(plan->targetlist, column - 1));
@@ -86,9 +86,9 @@ void read_ahead(rereading& self, std::uint64_t place)
         }
 }
 
-// Reads a row from the page that was read last, if the row is there. The page need not be looked up again, because the
-// slot still has it pinned. (Rows that are signed one after the other are often on one page.) For a heap (scan_of()),
-// the result is the same as that of table_tuple_fetch_row_version().
+// Reads a row from the page that was read last, if the row is on this page. The page need not be looked up again,
+// because the slot still pins it. (Rows that are signed one after the other are often on one page.) The table is a heap
+// (scan_of()), so table_tuple_fetch_row_version() would return the same row.
 bool fetch_from_same_page(TupleTableSlot* slot, const ItemPointerData& at, Snapshot snapshot)
 {
     auto* const row = reinterpret_cast<BufferHeapTupleTableSlot*>(slot);
@@ -141,7 +141,8 @@ void start_rereading(rereading& self, const QueryDesc& query, int column)
     // Workers cannot read temporary tables, which are in this process's memory.
     if (read == 0 || (self.sharing && scan->ss_currentRelation->rd_rel->relpersistence == RELPERSISTENCE_TEMP))
         return;
-    // Keep the table open, so that this session cannot truncate it either.
+    // The query's lock keeps other sessions from truncating the table. Keep the table open, so that this session cannot
+    // truncate it either.
     open_column(self, {RelationGetRelid(scan->ss_currentRelation), read}, NoLock);
     self.scanned = scan->ss_ScanTupleSlot;
 }

@@ -11,7 +11,8 @@ extern "C" {
 
 namespace minhash::pg {
 
-// The column of a table that a query scans and returns. There is at most one such column for each query of a call.
+// A table that a query scans, and the column of this table that the query returns as its values. There is at most one
+// such column for each query of a call.
 struct scanned_column {
     Oid table;
     AttrNumber number;
@@ -35,15 +36,15 @@ struct rereading {
     MemoryContext value_memory;
 };
 
-// Call this after a query has been started. `column` is the column of the query's result whose values are to be read
-// again, counted from 1.
+// Call this after a query has been started. `column` is the number of the result column whose values are to be read
+// again; columns are counted from 1.
 void start_rereading(rereading& self, const QueryDesc& query, int column);
 
-// Like start_rereading(), but in a worker: opens the columns that the calling process has opened.
+// For a worker, instead of start_rereading(): opens the tables of the columns that the call's own process reads again.
 void join_rereading(rereading& self, const scanned_column* columns, int count);
 
-// The place of the row that the query has just returned, as the number that the engine uses for it; 0 if the row's
-// value cannot be read again and has to be kept.
+// The place of the row that the query has just returned. The engine treats a place as a number. The result is 0 if the
+// row's value cannot be read again and has to be kept.
 std::uint64_t place_of_row(const rereading& self);
 
 // The value at a place, detoasted. It is valid until the next call of this function.

@@ -85,7 +85,8 @@ column primary_key(Relation relation)
 
 bool names_a_text(std::string_view name) { return name == "body" || name == "text" || name == "content"; }
 
-// A column that is not in the key: one of texts, if possible with a usual name, or else one of signatures.
+// The column that the user probably wants to compare; it is not in the key. A column of texts with a usual name comes
+// first, then any other column of texts, then a column of signatures.
 column compared_column(Relation relation, const column& key, Oid signature_type)
 {
     column texts = {"body", InvalidOid};
@@ -138,9 +139,9 @@ Oid named_relation(const char* given, bool& is_name)
 
 bool takes_any_ids(std::string_view function) { return function == "lsh_evaluate"; }
 
-// Suggests a call of a function, with a query that returns columns of the relation. These are the columns `id` and
-// `text` that the user has named, if the relation has them. Otherwise, they are the primary key and the column found by
-// compared_column().
+// Suggests a call of a function, with a query on the relation. The query returns the columns that the user has named,
+// `id` and `text`. If the relation has no such `id`, the query returns the primary key instead; if it has no such
+// `text`, the column found by compared_column(). For lsh_components(), the query returns left_id and right_id.
 const char* suggest_call(Oid function, Oid relation, const char* id, const char* text)
 {
     const Relation opened = relation_open(relation, AccessShareLock);

@@ -19,9 +19,9 @@ struct planned_select {
     double rows; // how many rows PostgreSQL expects
 };
 
-// Plans the query that an argument contains. Call this between SPI_connect() and SPI_finish(). An ERROR if the query
-// may change anything, or is only the name of a table. (In the latter case, the hint suggests a query with columns that
-// the user probably means.)
+// Plans the query that an argument contains. Call this between SPI_connect() and SPI_finish(). An ERROR if the query is
+// not a single SELECT that changes nothing. If the query is only the name of a table, a hint suggests a call with the
+// columns that the user probably means.
 planned_select plan_select(FunctionCallInfo fcinfo, int argument);
 
 // The destination to which the executor sends the rows of a query.
@@ -49,8 +49,8 @@ inline void report_read(bulk_host& call, const char* phase, std::uint64_t read, 
     bulk::report(call, phase, read, expected >= static_cast<double>(read) ? static_cast<std::uint64_t>(expected) : 0);
 }
 
-// An ERROR if ids of type `given` cannot be used as ids of type `wanted`. Returns what convert_id() needs: smallint or
-// integer if `given` is that type and bigint is wanted, otherwise InvalidOid.
+// An ERROR if ids of type `given` cannot be used as ids of type `wanted`. Returns what convert_id() needs: if bigint is
+// wanted, and smallint or integer is given, this is the given type; otherwise it is InvalidOid.
 Oid check_ids(Oid wanted, Oid given);
 
 inline Datum convert_id(Oid short_id, Datum id)

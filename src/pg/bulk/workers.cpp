@@ -46,8 +46,8 @@ struct shared_call {
 
 namespace {
 
-// With fewer bytes of texts than this, workers are not worthwhile: one process handles about this many while workers
-// start.
+// With fewer bytes of texts than this, workers are not worthwhile: one process handles about this many bytes while
+// workers start.
 constexpr std::uint64_t least_work = 2 * 1024 * 1024;
 
 constexpr std::size_t first_area = 256 * 1024;
@@ -77,8 +77,8 @@ auto for_call(const bulk_host& self, Work&& work)
     return result;
 }
 
-// How many bytes of shared memory are free, as far as this is known. If the file system for shared memory is full,
-// PostgreSQL reports an error. In a container, this file system may be small.
+// How many bytes of shared memory are free; PG_UINT64_MAX if this is unknown. PostgreSQL reports an error if the file
+// system for shared memory is full. In a container, this file system may be small.
 std::uint64_t shared_room()
 {
     struct statvfs of;
@@ -89,8 +89,8 @@ std::uint64_t shared_room()
 
 // Whether to allocate shared memory for data that could be in a file instead. Five eighths of the memory that was free
 // at first must be left for data that has to be in memory and for other calls. Besides, an area is expected to grow by
-// up to half its size. So if such data is allocated in small pieces, it can use about a quarter of the memory that was
-// free at first.
+// up to half its size. So if data is allocated in small pieces, up to about a quarter of the memory that was free at
+// first is used before this function returns false.
 bool has_room(const shared_call& call, std::size_t bytes)
 {
     const std::uint64_t room = shared_room();
@@ -165,7 +165,7 @@ bulk::shared_number allocate_shared(bulk::host& host, std::size_t bytes, bool ne
                 errdetail("Failed on request of %zu bytes.", bytes),
                 errhint("Set max_parallel_maintenance_workers to 0 to do without."));
     // Dynamic shared memory usually has no huge pages. (DSA_ALLOC_HUGE only permits large allocations.) Page faults on
-    // its many small pages would take up to a sixth of a call's time, so all pages are mapped now.
+    // the many small pages would take up to a sixth of a call's time, so all pages are mapped now.
     if (DsaPointerIsValid(made))
         map_pages(dsa_get_address(self.area, made), bytes);
     return made;
@@ -273,7 +273,7 @@ double cpu_time() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 void meet_workers(bulk::host& host)
 {
     bulk_host& self = self_of(host);
-    unpin(self.again); // WAL replay may be waiting for this pin to be released
+    unpin(self.again); // WAL replay may be waiting for the pins to be released
     if (self.in_step)
         self.shared_time += cpu_time() - self.step_time;
     BarrierArriveAndWait(&self.shared->phases, bulk_wait_event());
@@ -392,7 +392,7 @@ void minhash_lsh_help(dsm_segment*, shm_toc* directory)
     self.sharing = true;
     SharedFileSetAttach(&self.shared->files, segment);
     debug_query_string =
-        static_cast<const char*>(shm_toc_lookup(directory, query_key, false)); // stays until the worker ends
+        static_cast<const char*>(shm_toc_lookup(directory, query_key, false)); // stays mapped until the worker ends
     pgstat_report_activity(STATE_RUNNING, debug_query_string);
     self.from_texts = self.shared->texts;
     join_rereading(self.again, self.shared->columns, self.shared->column_count);

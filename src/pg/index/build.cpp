@@ -1,7 +1,7 @@
 // CREATE INDEX: the table's rows become pages of records, and all these pages become one run. One process does
-// everything, or several processes share the work; then their common state is in the shared memory of a parallel
-// context. The processes first read the table's rows into pages of records, and then write the leaves of bands. The
-// process that fills a page also logs it, so that logging is shared, too.
+// everything, or several processes share the work. If several share it, their common state is in the shared memory of a
+// parallel context. The processes first read the table's rows into pages of records, and then write the leaves of
+// bands. The process that fills a page also logs it, so that logging is shared, too.
 #include "pg/index/am.h"
 #include "pg/index/columns.h"
 #include "pg/index/options.h"
@@ -61,8 +61,8 @@ struct shared_build {
     pg_atomic_uint64 next_id;
     pg_atomic_uint64 records;
 
-    // The run that is being made. Leaves are being written for those of its records that are on the `pages` consecutive
-    // pages from block `first` on.
+    // The run that is being made. The processes write its leaves for one part of its records at a time. This part is on
+    // `pages` consecutive pages, the first of which is block `first`.
     std::uint64_t run_id;
     BlockNumber first;
     std::uint32_t pages;
@@ -82,7 +82,7 @@ struct build_crew {
     shared_build* shared;
     ParallelContext* context;        // null: there are no workers
     ParallelTableScanDescData* scan; // null: this process reads all rows
-    SnapshotData* snapshot;          // the scan's registered snapshot, if it has one
+    SnapshotData* snapshot;          // the snapshot registered for the scan, or null
     int processes;                   // how many processes do the steps
 };
 
@@ -97,7 +97,7 @@ struct reader {
     Relation index;
     shared_build* shared;
     columns which;
-    layout shape;       // has no bands while no signature has been read
+    layout shape;       // has no bands until this process has read a signature
     std::uint8_t* page; // records not yet written; collecting them in a locked page would block cancel
     int count;
     MemoryContext for_row;
@@ -212,8 +212,8 @@ void start_or_end_step(build_crew& crew)
     BarrierArriveAndWait(&crew.shared->phases, WAIT_EVENT_PARALLEL_CREATE_INDEX_SCAN);
 }
 
-// Does a worker's part of all steps. A worker that starts late joins the current step. A worker that fails never
-// arrives at the barrier, but the leader raises the worker's error while it waits, and then ends the other workers.
+// Does a worker's part of all steps. A worker that starts late joins the current step. If a worker fails, it never
+// arrives at the barrier. The leader, which is waiting there, raises this worker's error and ends the other workers.
 void do_steps(build_crew& crew)
 {
     bool in_step = BarrierAttach(&crew.shared->phases) % 2 != 0;
@@ -337,7 +337,7 @@ void report_tuples(double done)
     pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, static_cast<std::int64_t>(done));
 }
 
-// Makes the run of all pages of records. These are the pages between the meta page and `end`.
+// Makes one run from all pages of records, which are the pages between the meta page and block `end`.
 run make_run(build_crew& crew, BlockNumber end, double records)
 {
     shared_build& shared = *crew.shared;

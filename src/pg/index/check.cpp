@@ -1,6 +1,6 @@
-// lsh_check(): checks that the trees of an index agree with its records and, if wanted, the records with the table. The
-// check blocks nobody, so runs may be replaced while it works. In that case, the check starts again, but skips the runs
-// that it has already checked, because a run never changes.
+// lsh_check(): checks that the trees of an index agree with its records. On request, also checks that the records agree
+// with the table. The check blocks nobody, so runs may be replaced while it works. In that case, the check starts
+// again, but skips the runs that it has already checked, because a run never changes.
 #include "pg/arguments.h"
 #include "pg/index/am.h"
 #include "pg/index/check_table.h"
@@ -62,15 +62,15 @@ struct checker {
     // The state of the walk through one run, or through the tail.
     const run* which;     // null: the tail
     counts counted;       // the counts so far
-    std::uint64_t wanted; // a checksum of the entries that the run should have
-    std::uint64_t got;    // a checksum of the entries that the run has
+    std::uint64_t wanted; // a checksum of the entries that the run's live records should have
+    std::uint64_t got;    // a checksum of the entries that the run has for live records
     std::uint64_t last_key;
     BlockNumber expected; // the leaf that should come next
     BlockNumber visited;
 };
 
-// Reports damage, unless the run or the tail that is being checked has been replaced in the meantime. In that case,
-// returns false.
+// Returns false if the run or the tail that is being checked has been replaced in the meantime. Otherwise, raises an
+// ERROR that reports damage.
 bool doubt(const checker& state, BlockNumber block, const char* what)
 {
     meta later;

@@ -24,14 +24,14 @@ namespace {
 
 // An entry is a record, or a row of the table with the checksum that its record must have.
 struct known_entry {
-    rank tid; // the TID of the row, as a rank without a distance
+    rank tid; // the TID of the row, as a rank with 0 differing slots
     std::uint32_t checksum;
     bool is_row;
     std::uint64_t number; // the record's number; 0 for a row
 };
 
-// Entries are sorted as uuids. PostgreSQL compares the 16 bytes of uuids from the first to the last, so a row comes
-// after the records that have its TID and checksum.
+// Entries are sorted as uuids, which hold the members in the order above. PostgreSQL compares the 16 bytes of uuids
+// from the first to the last, so a row comes after the records that have its TID and checksum.
 constexpr int number_bits = 47;
 
 void add_entry(known_records& known, const known_entry& entry)
@@ -75,8 +75,8 @@ bool next_entry(known_records& known, known_entry& entry)
             errhint("Rebuild it with REINDEX INDEX."));
 }
 
-// Whether a record is still where it was read, and alive. (VACUUM marks a record dead before its row's TID is used
-// again.)
+// Whether a record is still in the place where it was read, and is not marked dead. (VACUUM marks a record dead before
+// its row's TID is used again.)
 bool is_there(const known_records& known, const known_entry& one)
 {
     const int bits = known.shape.place_bits;
@@ -147,7 +147,7 @@ void compare_all(known_records& known, Relation table)
     const BufferAccessStrategy strategy = has_places ? GetAccessStrategy(BAS_BULKREAD) : nullptr;
     table_page page = {table, RelationGetNumberOfBlocks(table), strategy, InvalidBuffer};
     known_entry one;
-    std::optional<known_entry> before; // the record before this entry
+    std::optional<known_entry> before; // the last record before this entry
     while (next_entry(known, one)) {
         CHECK_FOR_INTERRUPTS();
         const bool again = before.has_value() && before->tid == one.tid;

@@ -56,8 +56,8 @@ bool is_unique(Relation heap, AttrNumber column)
     return is;
 }
 
-// Whether nearly all values of a column differ, by the statistics of the last ANALYZE. The first rows of a table say
-// little about those to come.
+// Whether nearly all values of a column differ, by the statistics of the last ANALYZE. False for a small table,
+// because its rows say little about later rows.
 bool is_nearly_unique(Relation heap, AttrNumber column)
 {
     constexpr double nearly_all = 0.9;
@@ -70,7 +70,7 @@ bool is_nearly_unique(Relation heap, AttrNumber column)
                                             BoolGetDatum(false));
     if (!HeapTupleIsValid(found))
         return false;
-    // Negative: the number of distinct values as a share of the rows.
+    // If stadistinct is negative, -stadistinct is the number of distinct values divided by the number of rows.
     const double distinct = reinterpret_cast<Form_pg_statistic>(GETSTRUCT(found))->stadistinct;
     ReleaseSysCache(found);
     return distinct <= -nearly_all;

@@ -1,9 +1,9 @@
 // The columns of an index: one column of signatures and, optionally, other columns, which form the scope. If a query
-// has values for all columns of the scope, a search finds only rows with the same hash of these values.
+// has values for all columns of the scope, a search finds only rows whose values have the same hash.
 //
-// The hash of the scope has 32 bits and is stored in the record. Spread over 40 bits, it is also XORed into band keys.
-// This separates the rows of different scopes without making keys longer, and keys of one scope that begin alike stay
-// neighbours.
+// The hash of the scope has 32 bits and is stored in the record. The hash is also spread over 40 bits and XORed into
+// band keys. This separates the rows of different scopes without making keys longer. Within a scope, keys that begin
+// alike stay neighbours.
 #pragma once
 
 #include "pg/index/format.h"

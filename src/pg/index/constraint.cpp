@@ -16,7 +16,7 @@ namespace minhash::pg::index {
 
 namespace {
 
-// Allocates the reader beside the scan, because the reader lives until close_reader().
+// Allocates the reader in the scan's memory context, because the reader must live until close_reader().
 void open_reader(IndexScanDesc scan, row_reader& reader)
 {
     const MemoryContext old = MemoryContextSwitchTo(GetMemoryChunkContext(scan));
@@ -50,15 +50,15 @@ bool conflicts(IndexScanDesc scan, row_reader& reader, ItemPointerData tid, doub
 {
     if (reader.info == nullptr)
         open_reader(scan, reader);
-    // One record stands for a HOT chain, all of whose versions have the same indexed values.
+    // One record stands for all row versions of a HOT chain, because they have the same indexed values.
     SnapshotData dirty;
     InitDirtySnapshot(dirty);
     bool more = false;
     if (!table_index_fetch_tuple(reader.fetch, &tid, &dirty, reader.slot, &more, &dead))
         return false;
-    // If another transaction is writing the row, the row's TOASTed values may vanish before they are read. The copy of
-    // the row's signature in the index is similar enough to report a conflict. PostgreSQL then waits for that
-    // transaction to end, and scans again.
+    // If another transaction is still inserting the row, the row's TOASTed values may vanish before they are read. So
+    // the row is not read. It counts as a conflict, because the copy of its signature in the index is similar enough.
+    // PostgreSQL then waits for that transaction to end, and scans again.
     if (TransactionIdIsValid(dirty.xmin))
         return true;
     ResetPerTupleExprContext(reader.executor);

@@ -30,7 +30,7 @@ struct entry_stream {
     growing<BlockNumber>* used_up; // collects leaves that have been read to the end; null: they are not collected
 };
 
-// make_stream() makes a stream for up to `chains` chains, and each call of add_source() adds one.
+// make_stream() makes a stream for up to `chains` chains, and each call of add_source() adds one chain.
 entry_stream make_stream(Relation index, std::size_t chains, growing<BlockNumber>* used_up);
 void add_source(entry_stream& stream, const leaf_chain& chain);
 

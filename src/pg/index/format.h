@@ -3,9 +3,9 @@
 //
 // Each row whose signature is not NULL has one record in the index: a copy of the row's signature, compressed to 8 bits
 // per slot (core/compress.h), and the row's TID. Records are appended, and never change, except that they are marked
-// dead. A run makes some of the records searchable by a tree of entries (band, first bits of the band's slots, number
-// of the record); the tree never changes. The records that are in no run yet are the tail; searches compare them one by
-// one. Trees hold no information of their own, so they can be rebuilt from the records at any time.
+// dead. A run has a tree of entries (band, first bits of the band's slots, number of the record), which makes some of
+// the records searchable. The tree never changes. The records that are in no run yet are the tail; searches compare
+// them one by one. Trees hold no information of their own, so they can be rebuilt from the records at any time.
 //
 //     meta ──► run 0: root ──► inner ──► leaf ──► leaf ...     first ──► records ──► records ...
 //          ├─► run 1: root ──► leaf                            first ──► records
@@ -29,18 +29,19 @@
 //               Just before the trailer, a bit for each record: whether a scan found the record's
 //               row dead. These bits are not logged and may get lost
 //     leaf      node_head, `count` keys of key_width bits each, then `count` record numbers of
-//               number_width bits each, packed without gaps, the first in the lowest bits. Stored
-//               are the differences of the keys from key_base, and of the numbers from number_base.
+//               number_width bits each, packed without gaps, the first in the lowest bits. Keys
+//               are stored as differences from key_base, and numbers as differences from number_base.
 //               id: the run's. next: the next leaf
 //     inner     node_head, an array of head.room keys of 8 bytes (the first key of each page
-//               below), an array of head.room block numbers of 4; `count` of each are used. id: the
-//               run's. A page without keys is about to be freed. If head.room is filtered_room, the
-//               pages below are leaves, and a filter of each leaf's keys follows (see nodes.h)
+//               below), an array of head.room block numbers of 4. Each array has `count` elements in
+//               use. id: the run's. A page without keys is about to be freed. If head.room is
+//               filtered_room, the pages below are leaves, and a filter of each leaf's keys follows
+//               (see nodes.h)
 //     free      nothing; the page can be used again
 //
-// No id is used twice, so readers need not lock runs. After a reader has copied the meta page, pages may be freed and
-// reused. The reader notices this when it meets a free page, a page with another run's id, or a page of records whose
-// id is not below next_id in the copy. Then the reader starts again from the meta page.
+// Readers need not lock runs, because no id is used twice. After a reader has copied the meta page, pages may be freed
+// and reused. The reader notices this when it meets a free page, a page with another run's id, or a page of records
+// whose id is not below the next_id of the copied meta page. Then the reader starts again from the meta page.
 #pragma once
 
 #include "pg/arguments.h"
@@ -89,7 +90,7 @@ struct run {
     BlockNumber first;
     BlockNumber last;
     std::uint32_t record_pages;
-    BlockNumber cursor_leaf; // in a merge: the leaf with the next entry to be read; none: all have been read
+    BlockNumber cursor_leaf; // in a merge: the leaf with the next entry to be read; none: all entries have been read
     std::uint32_t cursor_entry;
     std::uint32_t spare;
 };
@@ -124,8 +125,8 @@ struct meta {
     std::uint16_t rows;
     std::uint32_t run_count;
     std::uint64_t next_id;   // the id that the next run or page of records gets
-    std::uint64_t unswept;   // 0: no pages are lost; otherwise the id of the work that may have lost pages
-    std::uint64_t rewritten; // 0, or the run that VACUUM is rewriting without dead records
+    std::uint64_t unswept;   // 0: no pages are lost; otherwise the id of the new run whose writer may have lost pages
+    std::uint64_t rewritten; // 0, or the id of the run that VACUUM is rewriting to leave out dead records
     std::uint32_t merge_count;
     std::uint32_t dead_tree_count;
     BlockNumber tail_first;    // the first page of the tail

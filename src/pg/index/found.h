@@ -58,7 +58,7 @@ struct found_rows {
     TIDBitmap* bitmap;    // receives the rows that do not fit; null: they go to `sort`
     Tuplesortstate* sort; // receives the rows that do not fit, if there is no bitmap; made when it is first needed
 
-    // Prepares to find rows. All members must be zero before.
+    // Prepares to find rows. All members must be zero before this call.
     void start(std::size_t rows_of_room);
 
     bool is_left_out(rank where) const
@@ -82,7 +82,7 @@ struct found_rows {
     // `rows`.
     std::size_t pass(rank upto);
 
-    // Notes that the rows at `from` up to `to` - 1 have been returned, so that these rows are not found again.
+    // Call this when the rows from rows.at[from] up to rows.at[to - 1] have been returned; they are not found again.
     void remember(std::size_t from, std::size_t to);
 
     void close();

@@ -16,7 +16,7 @@ namespace minhash::pg::index {
 namespace {
 
 // What a session caches about an index, in rd_amcache. Other sessions may open another page at any time. So an
-// insertion locks the cached page, and then checks whether that page is still open.
+// insertion locks the page `open`, and then checks whether that page is still the open page.
 struct insert_cache {
     layout shape;
     columns which;
@@ -45,8 +45,8 @@ std::uint64_t refresh(Relation index, insert_cache& cache)
     return now.next_id;
 }
 
-// Locks the open page. Before the page in the cache is locked, another session may close it and open another page,
-// which changes next_id. If the page is not open although next_id has not changed, the index is damaged.
+// Locks the open page. Before this session locks the page cache.open, another session may close that page and open
+// another one, which changes next_id. If the page is not open although next_id has not changed, the index is damaged.
 Buffer lock_open_page(Relation index, insert_cache& cache)
 {
     for (std::uint64_t before = 0;;) {
@@ -87,7 +87,7 @@ void note_null_row(Relation index, insert_cache& cache)
     cache.has_null_rows = true;
 }
 
-// Puts the record on a new page, which becomes the open page. Returns whether there is merging to do.
+// Puts the record on a new page, which becomes the open page. Returns whether merge_a_little() has work to do.
 bool append_page(Relation index, insert_cache& cache, Buffer full, const std::uint8_t* record)
 {
     const Buffer next = new_page(index, nullptr);

@@ -26,8 +26,8 @@ struct pace {
     // A run is merged with all newer runs if it is no more than this many times as large as they are together. 0: no
     // merge is begun.
     std::uint64_t factor;
-    // If the newest run needs no merge, VACUUM also looks for older runs to merge. It can be cancelled while it makes a
-    // run from the tail.
+    // If the newest run needs no merge, VACUUM also looks for older runs to merge. VACUUM can be cancelled while it
+    // makes a run from the tail; writers cannot.
     bool is_vacuum;
 };
 
@@ -36,7 +36,7 @@ constexpr std::uint32_t vacuum_pages = 256;
 constexpr int vacuum_leaves = 16;
 constexpr std::uint32_t entries_of_leaf = 1300; // approximate: keys and numbers vary in width
 
-// How many leaves the entries of one page of records fill.
+// About how many leaves are filled by the entries of one page of records.
 std::uint32_t leaves_of_page(const layout& shape)
 {
     const int entries = shape.records_per_page * shape.shape.bands;
@@ -69,7 +69,7 @@ void link(Relation index, BlockNumber block, BlockNumber next)
 #pragma GCC diagnostic ignored "-Wvolatile"
 
 // Makes a run from the first pages of the tail, but never from the open page. Only VACUUM can be cancelled here. If
-// writers could be, those with a short timeout would start a run again and again, and never finish it.
+// writers could be cancelled, a writer with a short timeout would start a run again and again, and never finish one.
 void make_run_of_tail(Relation index, const layout& shape, const meta& now, const pace& how)
 {
     const std::uint32_t most = how.run_pages;
@@ -124,7 +124,7 @@ std::span<run> choose_runs(meta& now, const layout& shape, const pace& how)
         const run& older = first[-1];
         if (older.into != 0 || older.id == now.rewritten)
             break;
-        // The newer runs count as no smaller than a run made from the tail, so that small runs are merged in any case.
+        // The newer runs together count as at least long_tail() pages, so that small runs are merged in any case.
         const std::uint64_t pages = record_pages_of({first, end});
         if (pages > 0 && older.record_pages > std::max<std::uint64_t>(pages, long_tail(shape)) * how.factor) {
             if (end - first > 1 || !how.is_vacuum)
@@ -150,7 +150,7 @@ BlockNumber first_leaf(Relation index, const run& which)
     return block;
 }
 
-// Begins a merge if there are runs to be merged. Returns whether it did.
+// Begins a merge if there are runs to be merged. Returns whether a merge was begun.
 bool begin_merge(Relation index, const layout& shape, meta& now, const pace& how)
 {
     // The list of dead trees must have space for each run, because each run's tree may become dead.
@@ -252,8 +252,8 @@ const merge& smallest_merge(meta& now)
 
 // Frees the last leaves of a dead tree, or the last inner page if that page has no children left. Leaves that are freed
 // together have the same parent. Freed pages are removed from their parent, so the tree itself shows which pages are
-// left. When the root is freed, the tree is removed from the meta page. A reader with an old copy of the meta page that
-// meets a freed page starts again. Returns how many pages were freed; `is_root` is set to whether the root was freed.
+// left. When the root is freed, the tree is removed from the meta page. If a reader with an old copy of the meta page
+// meets a freed page, the reader starts again. Returns how many pages were freed; `is_root` says whether the root was.
 int free_last_pages(Relation index, const dead_tree& tree, bool& is_root)
 {
     const BlockNumber end = RelationGetNumberOfBlocks(index);

@@ -40,11 +40,11 @@ inline bool has_work(const meta& now, const layout& shape)
     return now.tail_pages > long_tail(shape) || now.merge_count > 0 || now.dead_tree_count > 0;
 }
 
-// Does one insertion's share of the work, unless another session is working.
+// Does one insertion's share of the work, unless another session is doing such work.
 void merge_a_little(Relation index);
 
-// For VACUUM: turns the tail into runs, and finishes the merges that have begun. If `begins_merges`, also merges runs
-// until each run is more than 4 times as large as the next newer one.
+// For VACUUM: makes runs from the tail, and finishes the merges that have begun. If `begins_merges`, a short tail
+// stays, but new merges are begun, until each run is more than 4 times as large as the next newer run.
 void merge_all(Relation index, bool begins_merges);
 
 // Adds the tree of a replaced run to the list of dead trees, which will be freed.
@@ -52,8 +52,8 @@ void bury(meta& stored, const run& old);
 
 // There are two locks: PostgreSQL's page locks on blocks with these numbers. Only a process that holds the lock of the
 // runs exclusively may change runs, merges and dead trees. VACUUM holds the other lock while it rewrites a run; if
-// VACUUM fails, the end of its transaction releases that lock. So if the meta page names a run that is being rewritten,
-// but the second lock is free, VACUUM was interrupted.
+// VACUUM fails, the end of its transaction releases that lock. So if, according to the meta page, a run is being
+// rewritten, but the second lock is free, VACUUM was interrupted.
 constexpr BlockNumber runs_lock = meta_block;
 constexpr BlockNumber rewriting_lock = meta_block + 1;
 

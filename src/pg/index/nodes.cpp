@@ -77,7 +77,7 @@ filter_place place_of(int child, std::uint64_t key)
     return {child * filter_words + word, std::uint64_t{1} << (hash & 63) | std::uint64_t{1} << (hash >> 6 & 63)};
 }
 
-// The filters follow the array of block numbers, whose size keeps them aligned.
+// The filters follow the array of block numbers. The size of this array must keep the filters aligned.
 static_assert(filtered_room * sizeof(BlockNumber) % sizeof(std::uint64_t) == 0);
 
 } // namespace

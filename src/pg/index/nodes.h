@@ -1,10 +1,10 @@
 // The pages of a tree: leaves, and the pages above them.
 //
-// In a small run, the pages just above the leaves have few children, and a filter of each child's keys, so a lookup
-// reads only those leaves that probably have the key. This helps because most runs are small and do not have the key.
-// (Filters: Bloom, "Space/Time Trade-offs in Hash Coding with Allowable Errors", 1970; both bits of a key in one word:
-// Putze, Sanders, Singler, "Cache-, Hash- and Space-Efficient Bloom Filters", 2007. With four bits per key, one in six
-// absent keys passes.)
+// In a small run, each page just above the leaves has few children, and a filter of each child's keys. So a lookup
+// reads only leaves that probably have the key. This helps because most runs are small and do not have the key.
+// (Filters: Bloom, "Space/Time Trade-offs in Hash Coding with Allowable Errors", 1970. Here, both bits of a key are in
+// one word: Putze, Sanders, Singler, "Cache-, Hash- and Space-Efficient Bloom Filters", 2007. With four bits per key, a
+// filter passes one in six of the keys that its leaf does not have.)
 #pragma once
 
 #include "pg/index/pages.h"
@@ -14,8 +14,8 @@
 
 namespace minhash::pg::index {
 
-// get_bits() reads a number of `width` bits, no more than most_width. It loads 8 bytes, so it may also load some of the
-// data that follows on the page.
+// get_bits() reads a number that is `width` bits wide; `width` may be up to most_width. The function loads 8 bytes, so
+// it may also load some of the data that follows on the page.
 constexpr int most_width = 57;
 
 inline std::uint64_t get_bits(const char* from, std::uint32_t bit, std::uint32_t width)

@@ -35,8 +35,8 @@ constexpr index_options not_given = {0, 0, 0, -1};
 relopt_kind option_kind;
 object_access_hook_type next_hook; // the hook that another module set before this one, or null
 
-// The smallest number of bands whose recall is at least 95% both at a similarity of 0.5 with 3 rows, and at a
-// similarity of 0.6 with 4 rows.
+// A search may use only the first rows of each band. With this number of bands, its recall is at least 95% both at a
+// similarity of 0.5 with 3 rows, and at a similarity of 0.6 with 4 rows. No smaller number reaches both.
 constexpr int default_bands = 23;
 constexpr int default_rows = 5;
 
@@ -95,8 +95,8 @@ void refuse_changed_options(Oid relation)
     ReleaseSysCache(before);
 }
 
-// PostgreSQL calls this when an object has been changed. ALTER INDEX has loaded this library by then, because it looked
-// up the access method of the index.
+// PostgreSQL calls this when an object has been changed. By then, ALTER INDEX has looked up the access method of the
+// index, and has thereby loaded this library.
 void see_access(ObjectAccessType access, Oid kind, Oid object, int part, void* argument)
 {
     if (next_hook != nullptr)
@@ -145,7 +145,7 @@ bytea* parse_options(Datum given, bool validate)
 
 double constraint_threshold(Relation index)
 {
-    // This value must never change, because dumps of constraints without the option rely on it.
+    // This value must never change: if a constraint was made without the option, its dump does not state a threshold.
     constexpr double default_threshold = 0.8;
 
     const auto* const options = reinterpret_cast<const index_options*>(index->rd_options);

@@ -15,8 +15,8 @@ void define_options();
 
 bytea* parse_options(Datum given, bool validate);
 
-// The threshold of a new index, or no_threshold if the index does not belong to an exclusion constraint. An ERROR if an
-// index without a constraint has the option.
+// The threshold of a new index, or no_threshold if the index does not belong to an exclusion constraint. An ERROR if
+// the threshold is given for an index without such a constraint.
 double constraint_threshold(Relation index);
 
 // The bands and rows that an index uses for signatures of a scheme; an ERROR if they do not fit the scheme.

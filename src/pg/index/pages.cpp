@@ -17,7 +17,7 @@ namespace minhash::pg::index {
 namespace {
 
 // The buffers in which this session last read pages. Lookups read some pages again and again, such as the meta page,
-// roots and the tail. The places are only hints: PostgreSQL checks whether the buffer still has the page.
+// roots and the tail. Each place is only a hint: PostgreSQL checks whether the buffer still has the page.
 struct page_place {
     Oid file;
     BlockNumber block;
@@ -28,15 +28,15 @@ struct page_place {
 constexpr std::size_t place_count = 4096;
 page_place places[place_count];
 
-// If a page is found by its place, the usage count of its buffer does not rise. So one use in every `uses_that_count`
-// goes through ReadBuffer() instead; otherwise the most-used pages would be evicted early.
+// The usage count of a buffer does not rise if a page is found by its place. So the most-used pages would be evicted
+// early. To prevent this, every `uses_that_count`th use of a place calls ReadBuffer(), which raises the count.
 constexpr std::uint32_t uses_that_count = 16;
 
 page_place& place_of(Oid file, BlockNumber block) { return places[(file * 31 + block) % place_count]; }
 
 // Pins a page if it is still in the buffer where this session last found it. If that buffer is not known, tries the
-// buffer after the one that has the previous block, because pages that were read one after the other often lie next to
-// each other. Returns InvalidBuffer if the page was not found, or if this use must call ReadBuffer().
+// buffer after the one that has the previous block, because blocks that were read one after the other are often in
+// neighbouring buffers. Returns InvalidBuffer if the page was not found, or if this use must call ReadBuffer().
 Buffer recall_page(Relation index, Oid file, BlockNumber block, page_place& place)
 {
     if (place.buffer != InvalidBuffer && place.file == file && place.block == block)
@@ -50,12 +50,12 @@ Buffer recall_page(Relation index, Oid file, BlockNumber block, page_place& plac
                : InvalidBuffer;
 }
 
-// The maximum number of pages that are tried to find a free one. It is small, because the caller may hold a lock on a
-// page that others wait for.
+// The maximum number of pages to try in the search for a free one. It is small, because other processes may be waiting
+// for a page that the caller has locked.
 constexpr int most_looks = 16;
 
 // Takes a page from the free space map. The map is not logged, and after a crash it may name pages that are in use. So
-// the page itself decides whether it is free.
+// this function looks at the page itself to see whether it is free.
 Buffer take_free_page(Relation index)
 {
     for (int look = 0; look < most_looks; look++) {
@@ -73,8 +73,8 @@ Buffer take_free_page(Relation index)
     return InvalidBuffer;
 }
 
-// A build extends the file by up to this many pages at once, but by no more than its length divided by `left_share`, so
-// that few pages are left over.
+// A build extends the file by at most this many pages at once, and by at most the file's length divided by
+// `left_share`, so that few pages are left over. Pages that are needed at once are always added.
 constexpr BlockNumber most_at_once = 1024;
 constexpr BlockNumber left_share = 64;
 
@@ -102,8 +102,8 @@ bool is_possible_tree(const Tree& tree, const meta& value)
     return tree.id != 0 && tree.id < value.next_id && tree.height <= most_levels;
 }
 
-// True if each merge has runs and these are neighbours, no run is part of an unknown merge, and the list of dead trees
-// has space for the runs of all merges.
+// True if every merge has runs, the runs of each merge are neighbours, the meta page lists the merge of every run that
+// is being merged, and the list of dead trees has space for the runs of all merges.
 bool have_runs(const meta& value)
 {
     std::uint32_t seen = 0; // a bit for each merge

@@ -42,8 +42,8 @@ struct new_pages {
 // Frees the pages that are left over, for insertions to use.
 void free_left_pages(Relation index, new_pages& supply);
 
-// Returns an exclusively locked page for new contents. The page comes from the build's supply. If `supply` is null, it
-// is a free page, or a new page at the end of the index.
+// Returns an exclusively locked page for new contents. The page comes from `supply`, the supply of a build. If `supply`
+// is null, the page is a free page of the index, or a new page at the end of the index.
 Buffer new_page(Relation index, new_pages* supply);
 
 void init_page(Page page, page_kind kind, int level, std::uint64_t id);
@@ -66,8 +66,8 @@ inline void check_block(Relation index, BlockNumber block, BlockNumber blocks)
 }
 
 // Follows a chain of `pages` pages of records from `first` on. Calls visit(buffer, page, number of records) for each
-// page, which is locked in share mode. Returns false if the chain comes to a page that is no longer a page of records,
-// or whose id is not below `next_id`. In both cases, pages have been replaced since the meta page was read.
+// page, which is locked in share mode. Returns false if a page of the chain is no longer a page of records, or if its
+// id is not below `next_id`. In both cases, pages have been replaced since the meta page was read.
 template <typename Visit>
 bool each_page(
     Relation index, const layout& shape, BlockNumber first, std::uint32_t pages, std::uint64_t next_id, Visit visit)

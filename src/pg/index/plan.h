@@ -5,24 +5,26 @@
 
 namespace minhash::pg::index {
 
-// A search compares the records that agree with the query in the first `depth` slots of any of the first `bands` bands.
-// At depth 0, it compares all records.
+// A search compares the records that agree with the query in the first `depth` slots of at least one of the first
+// `bands` bands. At depth 0, it compares all records.
 struct scan_plan {
     int depth;
     int bands;
 };
 
-// The recall at the threshold. For lookups, it is the default of lsh_params(). Constraints need a higher recall, and
-// read more pages for it, because a conflict that is missed stays in the table.
+// The recall that a plan should reach at the threshold. The recall of lookups is the default of lsh_params(). The
+// recall of constraints is higher, at the cost of more pages read, because a conflict that is missed stays in the
+// table.
 constexpr double recall_of_lookups = 0.95;
 constexpr double recall_of_constraints = 0.99;
 
 // Returns the plan with the greatest depth that can reach the recall of lookups. The plan has the smallest number of
-// bands that reaches `recall`, or all bands if even these do not reach it. If no depth can reach the recall of lookups,
-// the plan has depth 0.
+// bands that reaches `recall`, or all bands if even these do not reach it. The plan has depth 0 if no depth from 2 on
+// can reach the recall of lookups (from 1 on, if a band has only one row).
 scan_plan plan_scan(double threshold, const banding& shape, double recall = recall_of_lookups);
 
-// If there is no ORDER BY, about this many candidates are compared before the first rows are returned.
+// If there is no ORDER BY, a scan first reads up to this many entries of each band in each run, and then returns the
+// rows found so far. The planner expects this many candidates in all before the first rows.
 constexpr int first_candidates = 64;
 
 // How large an index is, and what reading its pages costs.

@@ -1,9 +1,9 @@
 // Makes a row's record from the row's signature, and band keys from a record.
 //
-// A band key has up to 40 bits of the band's slots, in slot order. So records that agree in the first slots of a band
-// have neighbouring keys, and one index serves searches by any number of leading slots of its bands. (This is the idea
-// of prefix trees over MinHash: Bawa, Condie, Ganesan, "LSH Forest", WWW 2005; here, sorted arrays take the place of
-// trees.)
+// A band key has up to 40 bits of the band's slots, in slot order. So records of one scope that agree in the first
+// slots of a band have neighbouring keys, and one index serves searches by any number of leading slots of its bands.
+// (This is the idea of prefix trees over MinHash: Bawa, Condie, Ganesan, "LSH Forest", WWW 2005; here, sorted arrays
+// take the place of trees.)
 #pragma once
 
 #include "pg/index/pages.h"

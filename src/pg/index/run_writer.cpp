@@ -99,7 +99,8 @@ std::uint64_t* radix_sort(std::uint64_t* values, std::uint64_t* other, std::size
     return values;
 }
 
-// Reads the keys of one band from all records except dead records and those of empty sets. Returns the number of keys.
+// Reads the keys of one band from all records, except dead records and records of empty sets. Returns the number of
+// keys.
 std::size_t read_band(band_writer& writer, int band)
 {
     const Relation index = writer.to->index;
@@ -153,7 +154,7 @@ void write_inner_pages(const new_run& to, growing<fence>& fences, run& made)
         for (std::size_t first = 0; first < fences.count; first += static_cast<std::size_t>(room)) {
             CHECK_FOR_INTERRUPTS();
             const std::size_t end = std::min(fences.count, first + static_cast<std::size_t>(room));
-            // A copy, so that no new page stays locked while others are read.
+            // Fill a copy, so that no new page stays locked while leaves are read.
             PGAlignedBlock copy;
             init_inner(copy.data, made.id, made.height, room);
             for (std::size_t at = first; at < end; at++)

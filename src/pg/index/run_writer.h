@@ -21,7 +21,7 @@ struct new_run {
     new_pages* supply; // the supply of new pages in a build; null: not a build
 };
 
-// Some leaves of a run, without a tree above them: a chain of leaves.
+// A chain of leaves of a run. No inner pages have been written above these leaves yet.
 struct sorted_leaves {
     BlockNumber first; // none: no record has entries
     BlockNumber last;

@@ -48,9 +48,9 @@ void mark_killed(scan_state& state)
     state.killed.count = 0;
 }
 
-// Reads rows from the table: those whose signature is NULL, or all rows. Rows whose signature is NULL have no record in
-// the index, and come last in the order. A row's rank contains this constant if the row's distance is NULL (unknown),
-// and 0 if the distance is 1.
+// find_in_table() reads all rows of the table, or only the rows whose signature is NULL. Rows whose signature is NULL
+// have no record in the index, and come last in the order. In place of a number of slots that differ, the rank of a row
+// contains this constant if the row's distance is NULL (unknown), and 0 if the distance is 1.
 constexpr int unknown_distance = 1;
 
 struct table_reader {
@@ -141,8 +141,8 @@ void start(IndexScanDesc scan, scan_state& state)
     begin_search(state, threshold);
 }
 
-// Reads from the scan keys what to search for. If a column has several keys, only the first one is searched for; the
-// executor rechecks all of them with the row.
+// Sets what to search for, as the scan keys say. If a column has several keys, only the first one is searched for; the
+// executor checks each row found against all keys.
 void take_keys(IndexScanDesc scan, scan_state& state)
 {
     const columns which = columns_of(scan->indexRelation);
@@ -261,8 +261,8 @@ void kill_current(scan_state& state)
     state.has_current = false;
 }
 
-// Returns a lower bound of a row's distance to PostgreSQL, which then computes the distance itself. It is a lower bound
-// because shortened copies agree in at least as many slots as the signatures themselves.
+// Gives PostgreSQL a lower bound of a row's distance. PostgreSQL then computes the distance itself. The bound is never
+// too high, because the compressed copies agree in at least as many slots as the signatures themselves.
 void set_distance(IndexScanDesc scan, const scan_state& state, rank where)
 {
     const int differing = differing_of(where);

@@ -19,7 +19,8 @@ namespace {
 // found too late for its place in the order.
 constexpr double ordered_recall = 0.999;
 
-// With candidates that agree in fewer slots, a search is no faster than comparing all records.
+// In an ordered scan, a search for candidates that agree in fewer slots than this is no faster than comparing all
+// records.
 constexpr int least_depth = 3;
 
 // How many entries of a range are read at first, and the factor by which this number grows each time.
@@ -43,7 +44,7 @@ int least_agreement_for(const scheme& scheme, double similarity)
     return equal;
 }
 
-// The last rank up to which a search of this depth finds nearly all rows.
+// A search of this depth finds nearly all rows up to the rank that this function returns.
 rank complete_to(const layout& shape, int depth)
 {
     Assert(depth > 0 && depth <= shape.shape.rows);
@@ -143,8 +144,8 @@ void begin_search(scan_state& state, double threshold)
     const double recall = state.for_constraint ? recall_of_constraints : recall_of_lookups;
     if (state.has_keys)
         state.plan = plan_scan(threshold, look.shape.shape, recall);
-    // This cannot be decided for an index with a scope, because the share of the records that are in the query's scope
-    // is not known.
+    // Compare all records if this is cheaper. For an index with a scope, the costs cannot be compared here, because it
+    // is not known how many records are in the query's scope.
     if (state.plan.depth > 0 && look.shape.scope_bytes == 0 &&
         should_compare_all(state.size, expected_candidates(state.plan, state.size.records)))
         state.plan = {0, 0};

@@ -1,9 +1,9 @@
 // The state of a scan, and how it continues.
 //
 // With % alone, a scan compares its candidates in batches, so that LIMIT and EXISTS can end the scan early. With ORDER
-// BY alone, a scan makes one search after another, each with a smaller depth. Each search returns only rows up to a
-// distance within which it finds nearly all rows. Later searches leave out rows within that distance, to keep the
-// order. Rows that agree in all slots are returned before a search ends, because no row can be nearer.
+// BY alone, a scan makes one search after another, each with a smaller depth. Each search finds nearly all rows up to
+// some distance, and returns only rows up to this distance. To keep the order, later searches leave out rows within the
+// distance. Rows that agree in all slots are returned before a search ends, because no row can be nearer.
 #pragma once
 
 #include "pg/index/constraint.h"
@@ -17,7 +17,7 @@ enum class order_kind {
     none,
     distance,
     alike,   // the signature is of an empty set, so all rows are equally far from it
-    unknown, // the distance is NULL, because one of the signatures is
+    unknown, // the distance is NULL, because the query's signature or the row's signature is NULL
 };
 
 struct scan_state {
@@ -29,7 +29,7 @@ struct scan_state {
     signature near; // the signature of ORDER BY, unless it is NULL
     order_kind order;
     bool nothing;  // nothing can match, because a scan key is NULL
-    bool has_keys; // band keys can be made: the index has no scope, or the scan keys determine it
+    bool has_keys; // band keys can be made: the index has no scope, or the scan keys determine the scope
     bool started;
     bool complete;   // nothing more can be found in the index
     bool table_read; // find_in_table() has been called, or is not needed
@@ -46,7 +46,7 @@ struct scan_state {
     std::size_t end;
     rank last; // the rank of the row returned last from the sort; 0: none
 
-    std::uint64_t current; // the number of the record of the row returned last
+    std::uint64_t current; // the record number of the row returned last
     bool has_current;
     growing<std::uint64_t> killed; // numbers of records to be marked, because their rows were found dead
 

@@ -19,7 +19,8 @@ namespace {
 // The maximum number of records on a page.
 constexpr int most_records = page_room / (min_num_hashes + static_cast<int>(sizeof(ItemPointerData)));
 
-// The maximum number of entries of all ranges that are read before their records are compared.
+// The maximum number of entries that are read, from all ranges together, before the records of these entries are
+// compared.
 std::size_t most_numbers() { return static_cast<std::size_t>(work_mem) * 1024 / 4 / sizeof(std::uint64_t); }
 
 std::uint16_t agreement(const search& state, const std::uint8_t* record, const std::uint8_t* with)
@@ -53,8 +54,9 @@ void consider(search& state, const std::uint8_t* record, int equal, std::uint64_
     state.work.found++;
 }
 
-// How many slots to compare first: about half of them, or all. Half of them suffice to reject most records if, even
-// with all other slots equal, a record needs more equal slots in this half than unrelated texts have.
+// How many slots to compare first: about half of them, or all. A record is rejected after the first half if it could
+// not reach `least` even with all other slots equal. Most records are rejected like this if the first half must have
+// more equal slots than unrelated texts have.
 int first_slots(int slots, int least)
 {
     constexpr int vector = 64; // the widest vector that count_agreements() processes at once
@@ -91,18 +93,19 @@ void consider_all(search& state, Page page, BlockNumber block, int place, int co
     }
 }
 
-// The child in which a key may first occur: the last child that begins with a smaller key, because neighbouring pages
-// may share a key.
+// The child in which a key may first occur. This is the last child that begins with a smaller key, because the key may
+// be both at the end of that child and at the start of the next. If no child begins with a smaller key, it is the
+// first.
 int child_of(const inner_view& page, std::uint64_t key)
 {
     const std::ptrdiff_t after = std::lower_bound(page.keys, page.keys + page.count(), key) - page.keys;
     return after == 0 ? 0 : static_cast<int>(after) - 1;
 }
 
-// Returns the first child, from `first` on, whose filter says that the child may have entries with a key. If there is
-// no such child, the leaves of the next inner page may still have such entries, unless the first key of that page,
-// `next_key`, is greater than the key. If they may, returns the last child, because its link leads to those leaves.
-// Otherwise, returns -1.
+// Returns the first child, from `first` on, whose filter says that the child may have entries with `key`. If no filter
+// says so, the leaves below the next inner page may still have entries with `key`, but only if the first key of that
+// page, `next_key`, is not greater than `key`. In this case, returns the last child, because its link leads to the
+// leaves below the next page. Otherwise, returns -1.
 int filtered_child(const inner_view& page, int first, std::uint64_t key, std::uint64_t next_key)
 {
     for (int at = first; at < page.count() && (at == first || page.keys[at] <= key); at++)
@@ -126,8 +129,8 @@ void prefetch(Buffer buffer, int bytes)
 constexpr int inner_start = contents_offset + static_cast<int>(sizeof(node_head)) + filtered_room * inner_width;
 
 // Descends one level: replaces the page of each key, in `blocks`, by the child that leads to the key, or by
-// InvalidBlockNumber if the filters show that the run does not have the key. Keys are sorted, so that each page is read
-// once for all keys that lead to it. Returns false if the run's pages are gone.
+// InvalidBlockNumber if the filters show that the run does not have the key. `keys` must be sorted, so that each page
+// is read once for all keys below it. Returns false if the run's pages are gone.
 bool descend_level(const search& state,
                    const run& which,
                    std::uint32_t level,

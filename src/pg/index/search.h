@@ -18,7 +18,8 @@ struct search_work {
     std::uint64_t found;
 };
 
-// The unread entries of a run whose keys begin with the query's first slots of one band.
+// The entries of one run that are still to be read for one band. Their keys begin with the query's first slots of this
+// band.
 struct entry_range {
     std::uint32_t run;     // the run's position in the meta page
     std::uint64_t key;     // the least key of the range

@@ -9,8 +9,8 @@ extern "C" {
 
 namespace minhash::pg::index {
 
-// For VACUUM: frees pages that nothing points to. Also adds free pages that are missing from the free space map, unless
-// this VACUUM has seen all pages already.
+// For VACUUM: frees pages that nothing points to. Unless this VACUUM has seen all pages already, also checks whether
+// the free space map lacks many free pages. If so, enters all free pages in the map.
 void sweep(const IndexVacuumInfo& info, IndexBulkDeleteResult& stats, bool has_seen_all);
 
 // The number of pages that nothing points to, not counting the new pages of a merge in progress.

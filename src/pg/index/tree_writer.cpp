@@ -11,8 +11,8 @@ namespace minhash::pg::index {
 
 namespace {
 
-// Finishes changes of pages that nobody else can reach: writes the state of the merge to the meta page and, if
-// `with_leaf`, also the position of the next entry in each run.
+// Completes changes of the tree's pages, which nobody else can reach: also writes the state of the merge to the meta
+// page, and logs all changes in one WAL record. If `with_leaf`, also writes the position of the next entry in each run.
 void finish(const tree_writer& out, page_changes& all, bool with_leaf)
 {
     meta& stored = meta_of(all.lock(meta_block));

@@ -93,7 +93,7 @@ std::uint64_t claim(Relation index, const run& which)
 }
 
 // Copies live records to new pages, from the last record to the first, so that a page's link to the next page is always
-// known. The last page links to the meta page, because no page may lack a link except the open page of the tail.
+// known. The last page links to the meta page, because only the open page of the tail may have no link.
 growing<BlockNumber>
 copy_records(Relation index, const layout& shape, std::span<const BlockNumber> blocks, std::uint64_t first_id)
 {
@@ -160,8 +160,8 @@ void replace(Relation index, const run& old, const run* made)
     UnlockPage(index, runs_lock, ExclusiveLock);
 }
 
-// Rewrites a run in which many records are dead, unless it is being merged. Readers and writers are not locked out. A
-// sweep frees the old pages of records later.
+// Rewrites a run if many of its records are dead, unless the run is being merged. Readers and writers are not locked
+// out. A sweep frees the old pages of records later.
 void rewrite(Relation index, const layout& shape, const meta& now, const run& which)
 {
     growing<BlockNumber> blocks;
@@ -223,7 +223,7 @@ IndexBulkDeleteResult* clean_up(IndexVacuumInfo* info, IndexBulkDeleteResult* st
     merge_all(index, false);
     if (deleted)
         rewrite_runs(index);
-    sweep(*info, *stats, true); // free pages before merging needs some
+    sweep(*info, *stats, true); // frees pages that merge_all() can then use
     merge_all(index, true);
     stats->num_pages = RelationGetNumberOfBlocks(index);
     return stats;

@@ -64,7 +64,7 @@ MINHASH_FUNCTION(minhash_signature_to_bit)
 
 // minhash_truncate(signature, num_hashes) -> minhash_signature: keeps the first slots. If each slot has its own hash
 // function, the first slots are a signature with fewer hashes. FSS-4 is different: it distributes the elements over all
-// slots, so the first slots alone would be a signature of yet another scheme.
+// slots, so the first slots alone are not what minhash() makes with fewer hashes.
 MINHASH_FUNCTION(minhash_truncate)
 {
     const signature whole = arg_whole_signature(fcinfo, 0, "a signature of fewer hashes");

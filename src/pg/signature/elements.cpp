@@ -26,7 +26,7 @@ constexpr std::size_t members_at_once = 1024;
 // Positions of the arguments of minhash_elements().
 enum { elements, num_hashes, seed, method_name, bag };
 
-// The members of an array that have not been read yet. An array stores its non-NULL members side by side.
+// The unread members of an array. (An array stores its non-NULL members side by side.)
 struct array_members {
     const char* at;
     std::size_t left;
@@ -88,7 +88,7 @@ std::uint64_t hash_next_varlena(const char*& at, std::int64_t seed)
     return hash(bytes_of(value), seed);
 }
 
-// The signer of this call site in the query, with the scheme from the arguments that follow the set.
+// The signer of this call site in the query. The arguments after the set determine its scheme.
 element_signer& arg_signer(FunctionCallInfo fcinfo)
 {
     kept<element_signer>& kept = kept_of<element_signer>(fcinfo);

@@ -37,7 +37,7 @@ int compare(const void* a, const void* b, void* order)
                                static_cast<SortSupport>(order));
 }
 
-// The elements of an array that are not NULL, sorted.
+// The non-NULL elements of an array, sorted.
 std::span<Datum> sorted_elements(ArrayType* array, SortSupportData& order)
 {
     const std::size_t most = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
@@ -67,7 +67,7 @@ std::size_t equal_ones(std::span<const Datum> sorted, std::size_t at, SortSuppor
     return end - at;
 }
 
-// The sizes of two arrays and of their intersection, as bags if the third argument is true.
+// The sizes of two arrays and of their intersection: as bags if the third argument is true, otherwise as sets.
 overlap measure_arguments(FunctionCallInfo fcinfo)
 {
     const bool bag = PG_GETARG_BOOL(2);
@@ -100,8 +100,8 @@ overlap measure_arguments(FunctionCallInfo fcinfo)
 // element_jaccard(a, b, bag) -> float8: size of the intersection over size of the union; 0 if both arrays are empty.
 MINHASH_FUNCTION(element_jaccard) { PG_RETURN_FLOAT8(jaccard(measure_arguments(fcinfo))); }
 
-// element_containment(a, b, bag) -> float8: the share of the first array's elements that the second has; 0 if the first
-// array is empty.
+// element_containment(a, b, bag) -> float8: the share of the first array's elements that are also in the second array;
+// 0 if the first array is empty.
 MINHASH_FUNCTION(element_containment) { PG_RETURN_FLOAT8(containment(measure_arguments(fcinfo))); }
 
 } // namespace minhash::pg

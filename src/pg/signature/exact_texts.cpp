@@ -51,8 +51,8 @@ void fold_text(exact_texts& state, FunctionCallInfo fcinfo, int argument)
     PG_FREE_IF_COPY(value, argument);
 }
 
-// Calls `take(first, end)` for one part after the other, with checks for cancel in between, because a table can have
-// millions of entries.
+// Calls `take(first, end)` for each part of a table in turn. Checks for cancel before each part, because a table can
+// have millions of entries.
 template <typename Take>
 void each_part(std::size_t count, Take take)
 {
@@ -91,7 +91,8 @@ exact_texts count_arguments(FunctionCallInfo fcinfo, int texts, const shingling&
     for (int text = 0; text < texts; text++)
         fold_text(state, fcinfo, text);
 
-    // Texts of this length can have as many distinct shingles as characters. Longer texts repeat shingles.
+    // Up to this length in bytes, each byte may begin another distinct shingle. Longer texts repeat more of their
+    // shingles.
     constexpr std::size_t long_text = 100000;
     state.counts.buffer = state.buffer;
     state.counts.bag = how.bag;
@@ -137,8 +138,8 @@ text_span find_in_original(difference_walk& walk, const shingle_range& folded)
     return found;
 }
 
-// Sets `out` to the next shingle that the other text has; or to the empty range at the end of the text, if there is no
-// such shingle.
+// Sets `out` to the next shingle that the other text also has. If there is no such shingle, `out` is the empty range at
+// the end of the text.
 void next_shared(difference_walk& walk, shingle_range& out)
 {
     while (true) {

@@ -20,7 +20,7 @@ struct exact_texts {
     shingle_counts counts;
 };
 
-// Folds the texts of the first `texts` arguments, one or two, and counts their shingles.
+// Folds the texts in the first `texts` arguments (one or two arguments), and counts their shingles.
 exact_texts count_arguments(FunctionCallInfo fcinfo, int texts, const shingling& how);
 
 // Where a text begins in the buffer.

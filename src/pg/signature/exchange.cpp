@@ -1,6 +1,6 @@
 // Exchanges signatures with other systems, as arrays of numbers. Minima of any 32-bit hashes can be stored, compared,
-// united and banded here. How these minima were made is unknown. So their signatures have a method of their own,
-// `external`, and cannot be compared with signatures from minhash().
+// united and banded here. How the other system made its minima is unknown. So signatures of such minima have a method
+// of their own, `external`, and cannot be compared with signatures from minhash().
 #include "pg/arguments.h"
 #include "pg/errors.h"
 
@@ -12,8 +12,8 @@ extern "C" {
 
 namespace minhash::pg {
 
-// minhash_to_values(signature) -> bigint[]: one value for each hash. For the empty set, each is the initial value of a
-// minimum.
+// minhash_to_values(signature) -> bigint[]: one value for each hash. For the empty set, each value is the one with
+// which a minimum starts.
 MINHASH_FUNCTION(minhash_to_values)
 {
     const signature value = arg_whole_signature(fcinfo, 0, "values");

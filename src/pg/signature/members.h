@@ -1,5 +1,4 @@
-// Hashes members of sets to 64 bits (core/hash.h), for functions to which users pass the members themselves, and not a
-// text.
+// Hashes members of sets to 64 bits (core/hash.h). This is for functions that get the members themselves, not a text.
 #pragma once
 
 #include "pg/glue.h"
@@ -8,8 +7,8 @@
 
 namespace minhash::pg {
 
-// The type as which values of `type` are hashed: text, smallint, integer, bigint, uuid or bytea. An ERROR if values of
-// `type` cannot be members of sets.
+// How values of `type` are hashed: as values of the returned type, which is text, smallint, integer, bigint, uuid or
+// bytea. An ERROR if values of `type` cannot be members of sets.
 Oid member_type(Oid type);
 
 // The hash of a text or a lexeme, whose bytes are in the server's encoding.

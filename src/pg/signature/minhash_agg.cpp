@@ -20,8 +20,8 @@ namespace minhash::pg {
 
 namespace {
 
-// A set that an aggregate collects. A query may have a million such sets. So a small set has only its members, and no
-// signature; only a large set has a signature.
+// A set that an aggregate collects. A query may have a million such sets. So a small set stores its members, and has no
+// signature. Only a large set has a signature.
 struct growing_set {
     minhash::scheme scheme;
     bool integers;          // whether the waiting members are integers, not hashed yet
@@ -233,7 +233,7 @@ void refuse_nulls(FunctionCallInfo fcinfo)
     }
 }
 
-// The type as which values are hashed (member_type()). It is looked up once per query.
+// The result of member_type() for the aggregated values. It is looked up once per query.
 Oid arg_member_type(FunctionCallInfo fcinfo)
 {
     FmgrInfo& function = *fcinfo->flinfo;
@@ -265,8 +265,8 @@ std::uint64_t arg_member(FunctionCallInfo fcinfo, Oid type, std::int64_t seed)
     return hashed;
 }
 
-// Adds the value in the second argument, unless it is NULL. If the call has no arguments for a scheme, and while there
-// is room, a row costs no more than hashing and storing the value.
+// Adds the value in the second argument, unless it is NULL. If the call has no arguments for a scheme and there is
+// room, a row costs no more than hashing and storing the value.
 template <bool has_scheme>
 Datum add_value(FunctionCallInfo fcinfo)
 {
@@ -325,7 +325,8 @@ MINHASH_FUNCTION(minhash_agg_serial) { PG_RETURN_BYTEA_P(write_set(*arg_set(fcin
 // minhash_agg_deserial(bytes, internal) -> state, which lasts as long as the current memory context
 MINHASH_FUNCTION(minhash_agg_deserial) { PG_RETURN_POINTER(read_set(CurrentMemoryContext, PG_GETARG_BYTEA_P(0))); }
 
-// minhash_agg_final(state) -> minhash_signature. A window calls this repeatedly, so the state must not change.
+// minhash_agg_final(state) -> minhash_signature. In a window, PostgreSQL calls this repeatedly for one state, so the
+// state must not change.
 MINHASH_FUNCTION(minhash_agg_final)
 {
     const growing_set* const set = arg_set(fcinfo, 0);

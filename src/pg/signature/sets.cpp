@@ -1,11 +1,11 @@
 // Signatures as sets: unions, and sizes estimated from signatures alone.
 //
 // The relative variances of the estimates, with k hashes, are as follows. A similarity J has (1 - J) / (J k), and a
-// size has 1 / k (core/cardinality.h). The intersection is J * union. Which slots are equal is independent of the
-// union's minima, so the variances of J and of the union add up to 1 / (J k). The containment is J * union / a. The
-// quotient union / a has the variance 2 (1 - a / union) / k. But this quotient is correlated with J: where a slot of
-// `a` is larger than the union's slot, the two signatures differ. The correlation subtracts the same amount again, so
-// the variance of the containment is (1 - J) / (J k).
+// size has 1 / k (core/cardinality.h). The intersection is J * union. The union's minima are independent of whether the
+// two slots are equal, so the variances of J and of the union add up to 1 / (J k). The containment is J * union / a.
+// The quotient union / a has the variance 2 (1 - a / union) / k. But this quotient is correlated with J: where a slot
+// of `a` is larger than the union's slot, the signatures of a and b differ. The correlation cancels the variance of the
+// quotient, so the variance of the containment is (1 - J) / (J k).
 #include "pg/arguments.h"
 #include "pg/errors.h"
 #include "pg/signature/signatures.h"

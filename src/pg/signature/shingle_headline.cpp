@@ -142,8 +142,8 @@ void append_marked(headline& line, std::size_t from, std::size_t to)
     append(line, from, to);
 }
 
-// Appends the next difference, with about the same number of words before and after it. `shown` is the end of the text
-// that has been handled so far. Returns the new end.
+// Appends the next difference, with about as many words before it as after it. `shown` is where the previous fragment
+// ended, or 0. Returns where this fragment ends.
 std::size_t append_fragment(headline& line, std::size_t shown)
 {
     const std::size_t most = line.options.most_words;

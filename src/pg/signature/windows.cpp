@@ -1,4 +1,4 @@
-// lsh_windows(): cuts a text into windows of words. An excerpt of the text will resemble at least one of the windows.
+// lsh_windows(): cuts a text into windows of words. An excerpt about as long as a window resembles at least one window.
 #include "pg/arguments.h"
 #include "pg/errors.h"
 #include "pg/text_reader.h"
@@ -15,8 +15,8 @@ namespace minhash::pg {
 
 namespace {
 
-// The number of bytes between checks for cancel. These are needed within a word, and within the space between two
-// words, because either may be as long as the text.
+// The number of bytes between checks for cancel. Even a single word needs such checks, and so does the space between
+// two words, because either may be as long as the text.
 constexpr std::ptrdiff_t slice = 1 << 16;
 
 const char* skip(const char* at, const char* end, bool space)
@@ -47,7 +47,7 @@ int count_characters(const char* at, const char* end)
     return count + pg_mbstrlen_with_len(at, static_cast<int>(end - at));
 }
 
-// cstring_to_text_with_len() would copy a passage of any length without a check for cancel.
+// Copies a passage, with checks for cancel. (cstring_to_text_with_len() would make none, however long the passage.)
 text* copy_passage(const char* at, const char* end)
 {
     text* const passage = static_cast<text*>(palloc(end - at + VARHDRSZ));
@@ -64,7 +64,7 @@ text* copy_passage(const char* at, const char* end)
 
 } // namespace
 
-// lsh_windows(document, words, step) -> (position, passage) rows; none if the document or words is NULL
+// lsh_windows(document, words, step) -> (position, passage) rows; no rows if `document` or `words` is NULL
 MINHASH_FUNCTION(lsh_windows)
 {
     const ReturnSetInfo& result = start_rows(fcinfo);

@@ -1,7 +1,7 @@
 // The operator class gin_minhash_ops: an inverted index of band keys. A row is a candidate if it shares a key with the
 // query. The signatures of candidates are then compared, so an index scan never returns a row that a sequential scan
-// would not return. But it misses rows that share no key with the query. If it may miss more than a few rows, a notice
-// says so.
+// would not return. But an index scan misses similar rows that share no key with the query. If it is expected to miss
+// more than a few rows, a notice says so.
 #include "pg/arguments.h"
 #include "pg/bands/bands.h"
 #include "pg/errors.h"
@@ -35,8 +35,7 @@ struct gin_options {
     banding shape;
 };
 
-// The bands and rows of an index, which are kept from call to call, because choosing them takes longer than making the
-// keys.
+// The bands and rows of an index. They are kept from call to call, because choosing them takes longer than making keys.
 struct gin_choice {
     banding given;  // the bands and rows in the options; 0 if not specified
     int num_hashes; // the number of hashes for which `chosen` was chosen
@@ -69,11 +68,11 @@ bool is_first_in_statement()
     return std::exchange(last_told, now) != now;
 }
 
-// Raises a NOTICE, once per statement and process, if an index with these bands and rows finds less than the share
-// recall_notice of the rows at the threshold. `by_setting` says that the threshold is the setting similarity_threshold.
-// Only a process that scans the index knows the threshold, and that the index is used. So every process that scans the
-// index raises the notice: sometimes this is one parallel worker, which scans for all, and sometimes it is every
-// process.
+// Raises a NOTICE if an index with these bands and rows is expected to find too few of the rows at the threshold: a
+// smaller share than recall_notice. `by_setting` says that the threshold is the setting similarity_threshold. Only a
+// process that scans the index knows the threshold, and knows that the index is used. So each such process raises the
+// notice, once per statement. Sometimes only one parallel worker scans the index, for all processes; sometimes every
+// process does.
 void notice_recall(const banding& shape, int num_hashes, double threshold, bool by_setting)
 {
     const double share = band_probability(threshold, shape.bands, shape.rows);
@@ -150,8 +149,8 @@ MINHASH_FUNCTION(gin_minhash_extract_query)
     const banding shape = shape_of_index(fcinfo, sought.scheme.num_hashes);
     std::span<Datum> keys = make_band_keys(sought, shape);
     if (keys.size() == 1) {
-        // A single key is returned twice. With only one key, GIN would not call gin_minhash_triconsistent(), which
-        // raises the notice of low recall, until the scan has found a row.
+        // gin_minhash_triconsistent() raises the notice of low recall. With only one key, GIN would not call that
+        // function before the scan has found a row. So a single key is returned twice.
         keys = {keys.data(), 2};
         keys[1] = keys[0];
     }
@@ -168,8 +167,8 @@ MINHASH_FUNCTION(gin_minhash_consistent)
 
 // gin_minhash_triconsistent(shared, strategy, query, number of keys, extra data, keys, null flags) -> "char"
 //
-// Each scan calls this function at its start, to determine which keys a row needs. The planner never calls it, although
-// it calls gin_minhash_extract_query(). So the notice of low recall is raised here.
+// Each scan calls this function at its start, to determine which keys a row must have to match. The planner never calls
+// this function, but it does call gin_minhash_extract_query(). So the notice of low recall is raised here.
 MINHASH_FUNCTION(gin_minhash_triconsistent)
 {
     if (fcinfo->flinfo->fn_extra == nullptr) { // not called in this scan yet

@@ -1,5 +1,5 @@
-// The type minhash_query, and the functions that test whether two signatures are similar, with a threshold from an
-// argument.
+// The type minhash_query, and the functions that get a threshold as an argument and test whether the similarity of two
+// signatures reaches it.
 //
 // A query is stored as the eight bytes of the threshold, followed by the bytes of the signature. The text form of a
 // query is abridged, because only EXPLAIN shows it: the planner makes queries, and nobody stores them.

@@ -1,6 +1,6 @@
 // The type minhash_query: a signature to search for, with a threshold. If the right side of the operator % has this
-// type, the threshold comes from there, and not from a setting. So the operator is IMMUTABLE, and an index scan uses
-// the same threshold.
+// type, the threshold comes from the query, not from a setting. So this form of the operator is IMMUTABLE, and an index
+// scan uses the query's threshold.
 #pragma once
 
 #include "pg/glue.h"

@@ -1,6 +1,7 @@
 // Estimates for the planner how many rows % and minhash_similar() select. Of the statistics, only the numbers of
-// distinct signatures and of NULLs are used. No operator is applied to the values in the statistics: they may be
-// secrets of other users. If a user-defined operator uses these estimators, they may not even be signatures.
+// distinct signatures and of NULLs are used. No operator is applied to the values in the statistics, because those
+// values may be secrets of other users. If a user-defined operator uses these estimators, the values might not be
+// signatures at all.
 #include "pg/arguments.h"
 #include "pg/settings.h"
 #include "pg/similar/query.h"
@@ -47,9 +48,9 @@ column examine(VariableStatData& variable)
     return seen;
 }
 
-// The share of `distinct` different signatures that are similar to a given one of them. Few texts are similar by
-// chance. At thresholds from 0.5 on, hardly any signature but the given one is similar. Below 0.5, the share rises, and
-// at 0 it is 1.
+// Of `distinct` different signatures, the share that is similar to a given one of them. Few texts are similar by
+// chance. At thresholds from 0.5 up, hardly any signature except the given one itself is similar. Below 0.5, the share
+// rises; at threshold 0, it is 1.
 double similar_share(double distinct, double threshold) { return std::pow(distinct, std::pow(1 - threshold, 4) - 1); }
 
 bool is_null(const Node* expression)
@@ -135,8 +136,9 @@ similar_pairs(PlannerInfo* root, List* sides, SpecialJoinInfo* join, const simil
         const column a = examine(outer);
         column b = examine(inner);
         if (join->jointype == JOIN_SEMI || join->jointype == JOIN_ANTI) {
-            // Counts outer rows with any partner. Like eqjoinsel(), this assumes that all texts of the smaller side
-            // also occur on the larger side. Of the inner side, only the rows that satisfy its other conditions count.
+            // Here an outer row counts once, if it has a partner at all. Like eqjoinsel(), this assumes that all texts
+            // of the smaller side also occur on the larger side. Inner rows count only if they satisfy the other
+            // conditions on the inner table.
             if (inner.rel != nullptr)
                 b.distinct = std::clamp(inner.rel->rows, 1.0, b.distinct);
             share = a.present * std::min(1.0, b.distinct * similar_share(a.distinct, threshold));

@@ -330,11 +330,11 @@ double differences_of_rest(const evaluation& self, double recall, double drawn)
     return squares / (drawn * drawn);
 }
 
-// A confidence interval for the recall of a setting. The pairs of one anchor are not independent: the more the anchors
-// differ, the less information their pairs contain. Few anchors, if any, are rows whose pairs are all missed. Usually,
-// such a row affects only the counts of the anchors near it. So the variance is estimated a second time, from all rows,
-// and the larger estimate is used. If the anchors do not differ at all (for example, because all pairs are found), the
-// variance cannot be estimated. Then all pairs of an anchor count as one pair.
+// A confidence interval for the recall of a setting. The pairs of one anchor are not independent: the more the recall
+// differs from anchor to anchor, the less information the pairs contain. Few anchors, if any, are rows whose pairs are
+// all missed. Usually, such a row affects only the counts of the anchors near it. So the variance is estimated a second
+// time, from all rows, and the larger estimate is used. If the recall is the same for all anchors (for example, because
+// all pairs are found), the variance cannot be estimated. Then all pairs of an anchor count as one pair.
 interval recall_between(const evaluation& self, double recall)
 {
     assert(recall >= 0 && recall <= 1);

@@ -1,7 +1,7 @@
 // What the engine asks of its host: memory, files, and a chance to stop. The glue (src/pg) implements a host with
 // PostgreSQL, and tests implement their own.
 //
-// A call to the host may never return: pause() leaves by longjmp() if a user cancels, and any other call does the same
+// A call to the host might not return: pause() leaves by longjmp() if a user cancels, and any other call does the same
 // if it runs out of memory or disk space. So nothing in src/bulk has a destructor, and after such an exit the host
 // frees all memory and files that it has provided. The engine itself frees memory only to limit the memory use of a
 // call.
@@ -125,7 +125,8 @@ inline shared_number private_number(const void* memory)
 
 inline void* private_memory(shared_number number) { return reinterpret_cast<void*>(number & ~private_mark); }
 
-// Allocates shared memory for `count` values, sets them to 0, and sets `number` to the number of the memory.
+// Allocates shared memory for `count` values, sets them to 0, and stores the number that identifies this memory in
+// `number`.
 template <typename Value>
 Value* allocate_shared(host& asked, shared_number& number, std::size_t count = 1)
 {

@@ -286,7 +286,7 @@ void free_noted(host& owner, const store_note& note)
 std::size_t needed_bytes(const memory_budget& budget)
 {
     const std::uint64_t bytes = budget.used + budget.filed;
-    return bytes + bytes / 8; // a larger budget has larger chunks
+    return bytes + bytes / 8; // with a larger budget, chunks are larger, and the last ones waste more
 }
 
 void append_slowly(byte_store& store, const void* bytes, std::size_t count)

@@ -22,7 +22,7 @@ struct byte_store;
 // How a store will be read: once from start to end; at random; or at random, and more often than other stores.
 enum class reading { in_order, at_random, often };
 
-// A chunk of a store: its address in this process, and the number of its memory.
+// A chunk of a store: its address in this process, and the number that identifies its piece of memory.
 struct store_chunk {
     char* at;
     shared_number number;

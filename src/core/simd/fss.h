@@ -316,7 +316,7 @@ bool throw_later(u32* slots, u32 num_hashes, const u32* lo, const u32* hi, std::
     return true;
 }
 
-// The guarantee round: lowers each slot that no other round has hit to the code of its classic minimum.
+// The guarantee round: each slot that no other round has hit gets the code of its classic minimum, if this is lower.
 void guarantee(u32* slots, u32 num_hashes, const u32* lo, const u32* hi, std::size_t count)
 {
     constexpr u32 step = 256;

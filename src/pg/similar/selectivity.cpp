@@ -26,7 +26,7 @@ namespace minhash::pg {
 
 namespace {
 
-// The guess for operators on other types, and for two columns of one table.
+// The guess if an operator's arguments are not signatures or queries, or if both are columns of the same table.
 constexpr double unknown_share = DEFAULT_MATCHING_SEL;
 
 struct column {

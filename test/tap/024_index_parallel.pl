@@ -132,7 +132,7 @@ sub build_fails
 build_fails("$slow (slow(sig, id IN (700, 1400)))", qr/no signature here/, 'an error of whoever meets it');
 build_fails("SET statement_timeout = '300ms'; $slow (slow(sig))", qr/statement timeout/, 'a statement that takes too long');
 $node->safe_psql('postgres', q{UPDATE few SET sig = minhash('another scheme', 64) WHERE id = 1450});
-build_fails("$slow (slow(sig))", qr/signature has another scheme/, 'signatures of two schemes');
+build_fails("$slow (slow(sig))", qr/signature has a different scheme/, 'signatures of two schemes');
 $node->safe_psql('postgres', 'DELETE FROM few WHERE id = 1450');
 
 # Runs a build, holds it until its worker has been seen, and then runs `statement`.

@@ -101,7 +101,7 @@ my $by_setting = q{SELECT count(*) FROM docs WHERE sig % (SELECT sig FROM docs W
 is(result_of("SET minhash_lsh.similarity_threshold = 0.5; $by_setting"), result_of($by_setting),
     'a setting does not reach the workers');
 like(error_of(q{SELECT id FROM docs WHERE minhash_similar(sig, minhash('x', seed => 7), 0.1)}),
-    qr/signature has another scheme than .*set:7.*set:42/s, 'signatures of another scheme are an error, which names both');
+    qr/signature has a different scheme than .*set:7.*set:42/s, 'signatures of another scheme are an error, which names both');
 
 # Finds all pairs, on the coordinator and with the workers.
 my $of_signatures = 'SELECT id, minhash_compress(sig, 16) FROM one.docs';

@@ -273,8 +273,8 @@ $$;
 \ir distributed_pairs_citus.sql
 \ir distributed_pairs_servers.sql
 
--- Two sessions never work for one target at once. The lock ends with the transaction, so with a step, and the next step
--- reads anew how far the job is: whoever comes in between goes on with the same job.
+-- Two sessions never work for one target at once. The lock ends with the transaction, that is, with a step. The next
+-- step reads again how far the job is, so a session that comes in between continues the same job.
 CREATE OR REPLACE FUNCTION _lsh_lock_job(target text) RETURNS lsh_distributed_jobs LANGUAGE plpgsql AS $$
 DECLARE
     job lsh_distributed_jobs;

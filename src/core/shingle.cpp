@@ -55,8 +55,8 @@ void cut_characters(shingler& state, std::size_t bytes, bool last, shingle_batch
         hold(state, ascii ? batch.count : state.begin[batch.count], bytes);
 }
 
-// Hashes all shingles of the `words` words whose hashes are at hand; the first held_words of these were kept from the
-// last step. Then keeps the hashes of the last words, because the next shingle starts with them.
+// Hashes all shingles of `words` words, from the hashes of the words. The hashes of the first held_words words were
+// kept from the previous step. Then keeps the hashes of the last words, because the next shingle starts with them.
 void chain_words(shingler& state, std::size_t words, shingle_batch& batch) noexcept
 {
     const std::size_t size = state.folding.how.size;

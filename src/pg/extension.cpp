@@ -2,6 +2,7 @@
 
 extern "C" {
 #include "catalog/pg_type.h"
+#include "parser/parse_coerce.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
@@ -17,6 +18,8 @@ Oid signature_type(Oid function)
                            CStringGetDatum("minhash_signature"),
                            ObjectIdGetDatum(get_func_namespace(function)));
 }
+
+bool is_text(Oid type) { return IsBinaryCoercible(getBaseType(type), TEXTOID); }
 
 const char* quoted_relation(Oid relation)
 {

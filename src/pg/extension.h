@@ -13,6 +13,9 @@ namespace minhash::pg {
 // The type minhash_signature of the extension to which the function belongs.
 Oid signature_type(Oid function);
 
+// Whether values of a type can be read as text: the type is text, varchar, or a domain over one of them.
+bool is_text(Oid type);
+
 // The name of a relation with its schema, quoted for SQL. An ERROR if there is no such relation.
 const char* quoted_relation(Oid relation);
 

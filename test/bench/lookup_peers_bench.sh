@@ -42,7 +42,7 @@ measure() {
         -c "$cpu" -c 'SELECT count(*) FILTER (WHERE right_id IN (SELECT near(v))), count(*) FROM asked' -c "$cpu" \
         -c "SELECT pg_size_pretty(pg_relation_size('looked_up'))" -c 'DROP INDEX looked_up' |
         awk -F '|' -v label="$1" '{ line[NR] = $0; found = NR == 4 ? $1 : found; asked = NR == 4 ? $2 : asked }
-            END { printf "%-44s built in %.2f s, %s, found %d of %d, %.0f us a look-up\n", label,
+            END { printf "%-44s built in %.2f s, %s, found %d of %d, %.0f us a lookup\n", label,
                 line[2] - line[1], line[6], found, asked, (line[5] - line[3]) * 1e6 / asked }'
     run -c "DROP FUNCTION near($3)"
 }

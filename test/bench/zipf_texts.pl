@@ -19,7 +19,7 @@ for my $rank (1 .. $vocabulary)
     push @up_to, ($rank > 1 ? $up_to[-1] : 0) + 1 / $rank;
 }
 
-# Each word as often as it is drawn, so that a draw is one look-up.
+# Each word as often as it is drawn, so that a draw is one lookup.
 my @urn;
 for my $rank (0 .. $vocabulary - 1)
 {

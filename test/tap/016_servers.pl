@@ -163,7 +163,7 @@ is($reports->safe_psql('postgres', $contents), $coordinator->safe_psql('postgres
 like($reports->safe_psql('postgres', $check), qr/^\d{4,}\|\d+$/, 'the index is right');
 is($reports->safe_psql('postgres', q{SELECT id FROM docs WHERE minhash_similar(sig, (SELECT sig FROM docs WHERE id = 1203), 0.5) ORDER BY id}),
     $coordinator->safe_psql('postgres', q{SELECT id FROM docs WHERE minhash_similar(sig, (SELECT sig FROM docs WHERE id = 1203), 0.5) ORDER BY id}),
-    'look-ups give what the servers give');
+    'lookups give what the servers give');
 $servers[1]->safe_psql('postgres', 'UPDATE docs SET body = left(body, length(body) / 2) WHERE id = 1204');
 $reports->safe_psql('postgres', "DROP SUBSCRIPTION docs_of_server_$_") for 0 .. $count - 1;
 

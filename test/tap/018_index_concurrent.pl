@@ -74,7 +74,7 @@ my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($primary, 'base', has_streaming => 1);
 $standby->append_conf('postgresql.conf', "hot_standby_feedback = on\nmax_standby_streaming_delay = -1\n");
 $standby->start;
-# In the long form, writers must wait for the standby. Otherwise it falls behind until the log that it needs is gone.
+# In a long run, writers must wait for the standby. Otherwise it falls behind until the log that it needs is gone.
 if ($seconds > 60)
 {
     $primary->append_conf('postgresql.conf', "synchronous_standby_names = 'standby'\nsynchronous_commit = remote_apply\n");

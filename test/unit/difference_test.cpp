@@ -51,8 +51,7 @@ span_list differences(const std::string (&texts)[2], int which, const shingling&
 {
     const std::string folded[2] = {support::fold(texts[0], how), support::fold(texts[1], how)};
     const std::string both = folded[0] + folded[1];
-    const std::string padded = both + std::string(minhash::padding, '\xFF');
-    const auto buffer = support::exact_copy<std::uint8_t>(padded.data(), padded.size());
+    const auto buffer = support::padded_copy(both);
     const auto middle = static_cast<std::uint32_t>(folded[0].size());
     const std::uint32_t from[2] = {0, middle};
     const std::uint32_t to[2] = {middle, static_cast<std::uint32_t>(both.size())};

@@ -98,10 +98,9 @@ void expect_equal(const minhash::overlap& found, const minhash::overlap& expecte
 comparison compare(const std::string& left, const std::string& right, const shingling& how)
 {
     const std::string folded[2] = {support::fold(left, how), support::fold(right, how)};
-    const std::string padded = folded[0] + folded[1] + std::string(minhash::padding, '\xFF');
     const two_texts texts = {
         folded[0] + folded[1],
-        support::exact_copy<std::uint8_t>(padded.data(), padded.size()),
+        support::padded_copy(folded[0] + folded[1]),
         {static_cast<std::uint32_t>(folded[0].size()), static_cast<std::uint32_t>(folded[0].size() + folded[1].size())},
         how};
     comparison result = {};

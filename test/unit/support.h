@@ -55,6 +55,13 @@ std::unique_ptr<Value[]> exact_copy(const void* from, std::size_t count)
     return copy;
 }
 
+// A copy of a text with arbitrary bytes after it, as kernels may read them (kernels.h).
+inline std::unique_ptr<std::uint8_t[]> padded_copy(const std::string& text)
+{
+    const std::string padded = text + std::string(minhash::padding, '\xFF');
+    return exact_copy<std::uint8_t>(padded.data(), padded.size());
+}
+
 // Calls `take(bytes, count)` with the slices that a caller would make of a text: at most `slice` bytes each, without
 // cutting a character in two.
 template <typename Take>

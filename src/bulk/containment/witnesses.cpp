@@ -12,8 +12,8 @@ namespace minhash::bulk {
 
 namespace {
 
-// The usual number of witnesses of a row. With fewer witnesses, more pairs of rows would be compared in vain. With more
-// witnesses, the index would be larger.
+// The usual number of witnesses of a row. With fewer witnesses, more pairs of rows would be compared that turn out not
+// to be contained in each other. With more witnesses, the index would be larger.
 constexpr std::uint32_t usual_witnesses = 24;
 
 // Witnesses are drawn from a pool of shingles. The size of the pool is twice the number of shingles that may be

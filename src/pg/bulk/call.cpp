@@ -11,7 +11,6 @@ extern "C" {
 #include "catalog/pg_type.h"
 #include "lib/stringinfo.h"
 #include "mb/pg_wchar.h"
-#include "parser/parse_coerce.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -26,8 +25,6 @@ Oid type_of(TupleDesc columns, int column)
 {
     return column > 0 ? TupleDescAttr(columns, column - 1)->atttypid : InvalidOid;
 }
-
-bool is_text(Oid type) { return IsBinaryCoercible(getBaseType(type), TEXTOID); }
 
 // Tells the user how to mend a query whose second column has neither texts nor signatures.
 const char* advice_for_column(const bulk_call& call, TupleDesc columns)

@@ -99,10 +99,10 @@ column compared_column(Relation relation, const column& key, Oid signature_type)
         if (attribute->attisdropped || bms_is_member(number - FirstLowInvalidHeapAttributeNumber, primary) ||
             strcmp(each.expression, key.expression) == 0)
             continue;
-        const bool is_text = IsBinaryCoercible(getBaseType(each.type), TEXTOID);
-        if (is_text && names_a_text(NameStr(attribute->attname)))
+        const bool has_texts = is_text(each.type);
+        if (has_texts && names_a_text(NameStr(attribute->attname)))
             return each;
-        if (is_text && !OidIsValid(texts.type))
+        if (has_texts && !OidIsValid(texts.type))
             texts = each;
         if (!OidIsValid(signatures.type) && getBaseType(each.type) == signature_type)
             signatures = each;

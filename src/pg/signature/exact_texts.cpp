@@ -78,8 +78,9 @@ void make_room(shingle_counts& counts, std::size_t entries)
     counts.table = {
         static_cast<std::uint32_t*>(MemoryContextAllocHuge(CurrentMemoryContext, places * sizeof(std::uint32_t))),
         places};
-    each_part(places,
-              [&](std::size_t first, std::size_t end) { std::fill(&counts.table[first], &counts.table[0] + end, 0); });
+    each_part(places, [&](std::size_t first, std::size_t end) {
+        std::ranges::fill(counts.table.subspan(first, end - first), 0);
+    });
     each_part(counts.used, [&](std::size_t first, std::size_t end) { enter(counts, first, end); });
 }
 
@@ -96,7 +97,7 @@ exact_texts count_arguments(FunctionCallInfo fcinfo, int texts, const shingling&
     constexpr std::size_t long_text = 100000;
     state.counts.buffer = state.buffer;
     state.counts.bag = how.bag;
-    make_room(state.counts, most_grouped + std::min(state.used, long_text));
+    make_room(state.counts, std::min(state.used, long_text));
     shingle_group group;
     for (int text = 0; text < texts; text++) {
         shingle_walk walk = walk_text(state, text);

@@ -16,12 +16,12 @@ namespace minhash::pg {
 namespace {
 
 // Appends a shingle to an array, converted to the server's encoding.
-ArrayBuildState* add_shingle(ArrayBuildState* result, const std::uint8_t* shingle, std::size_t size)
+ArrayBuildState* add_shingle(ArrayBuildState* result, const std::uint8_t* buffer, const shingle_range& shingle)
 {
     if (static_cast<std::size_t>(result->nelems) >= most_exact_shingles)
         fail_too_many_shingles(most_exact_shingles);
-    const char* const utf8 = reinterpret_cast<const char*>(shingle);
-    const int bytes = static_cast<int>(size);
+    const char* const utf8 = reinterpret_cast<const char*>(buffer + shingle.offset);
+    const int bytes = static_cast<int>(shingle.bytes);
     const bool converts = GetDatabaseEncoding() != PG_UTF8 && GetDatabaseEncoding() != PG_SQL_ASCII;
     char* const converted = converts ? pg_any_to_server(utf8, bytes, PG_UTF8) : nullptr;
     const bool same = converted == nullptr || converted == utf8;
@@ -47,7 +47,7 @@ MINHASH_FUNCTION(shingles)
         CHECK_FOR_INTERRUPTS();
         for (std::size_t i = 0; i < group.count; i++)
             if (state.how.bag || entry_of(state.counts, group, i).first.offset == group.begin[i])
-                result = add_shingle(result, state.buffer + group.begin[i], group.end[i] - group.begin[i]);
+                result = add_shingle(result, state.buffer, group.at(i));
     }
     PG_RETURN_DATUM(makeArrayResult(result, CurrentMemoryContext));
 }

@@ -228,8 +228,8 @@ LANGUAGE sql STABLE AS $$
     -- run sees is written down before it reads signatures, which may change meanwhile.
     (is_kept, 'fresh', '{}', ARRAY['INSERT INTO {schema}.fresh SELECT {id}, {hash} FROM {source} AS s
         WHERE {sig} IS NOT NULL AND NOT EXISTS (SELECT FROM {schema}.done d WHERE d.id = {id})']),
-    (true, bands, CASE WHEN is_kept THEN '{fresh}'::text[] ELSE '{}' END, ARRAY['INSERT
-        INTO {schema}.' || bands || ' {keys}']),
+    (true, bands, CASE WHEN is_kept THEN '{fresh}'::text[] ELSE '{}' END, ARRAY[
+        'INSERT INTO {schema}.' || bands || ' {keys}']),
     -- Of each key the array of its texts: its memory does not grow with the square of a bucket, as that of a join does.
     -- i and j are places in the array; of a star, i is that of the first.
     (true, 'candidates', ARRAY[bands], ARRAY['INSERT INTO {schema}.candidates
@@ -427,7 +427,9 @@ BEGIN
     result := CASE WHEN NOT _lsh_is_on_citus(job) THEN _lsh_run_on_servers(job, next.step, next.statements)
         WHEN (job.words->'is_in_blocks')::boolean THEN _lsh_run_on_shards(job, next.step, next.statements)
         ELSE _lsh_run_on_citus(job, next.statements) END;
-    IF (job.words->'is_in_blocks')::boolean THEN
+    -- Before the next step, the rows of the table are counted again. So they are also counted here, or an error in a
+    -- statement above could make a job repeat this step for ever.
+    IF (job.words->'is_in_blocks')::boolean OR next.step NOT IN ('forget', 'pairs', 'keep', 'remember') THEN
         result := _lsh_count_of(job, next.step);
     END IF;
     IF next.step = 'candidates' AND _lsh_has_stars(job) THEN

@@ -94,7 +94,7 @@ BEGIN
     FOREACH statement IN ARRAY statements LOOP
         EXECUTE _lsh_filled(statement, job.words);
         GET DIAGNOSTICS inserted = ROW_COUNT;
-        total := total + CASE WHEN statement LIKE 'INSERT %' THEN inserted ELSE 0 END;
+        total := total + CASE WHEN statement LIKE 'INSERT%' THEN inserted ELSE 0 END;
     END LOOP;
     RETURN total;
 END $$;

@@ -99,7 +99,7 @@ struct run {
 struct merge {
     std::uint64_t id;              // the id that the merged run will have
     std::uint64_t entries;         // how many entries have been written
-    BlockNumber last_leaf;         // none: nothing has been written
+    BlockNumber last_leaf;         // none: nothing has been written. Its `next` means nothing if more leaves follow
     std::uint32_t height;          // levels of inner pages
     BlockNumber open[most_levels]; // the last page of each level, from level 1 on
 };

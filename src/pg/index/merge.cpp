@@ -219,26 +219,25 @@ int continue_merge(Relation index, const layout& shape, meta& now, const merge& 
     const std::span<const run> parts = parts_of(now, which.id);
     if (parts.empty())
         fail_damaged(index, meta_block, "A merge has no runs.");
-    entry_stream stream = make_stream(index, parts.size(), nullptr);
+    growing<leaf_chain> chains;
+    chains.start(parts.size());
     for (const run& one : parts)
-        add_source(stream, {one.id, one.cursor_leaf, one.cursor_entry});
+        chains.add({one.id, one.cursor_leaf, one.cursor_entry});
+    entry_stream stream = make_stream(index, chains, nullptr);
     const std::uint64_t pages = record_pages_of(parts);
-    tree_writer out = {index, which, static_cast<std::uint32_t>(pages), &stream};
-    leaf_entries& leaf = *static_cast<leaf_entries*>(palloc(sizeof(leaf_entries)));
+    tree_writer out = {index, which, static_cast<std::uint32_t>(pages), &stream, InvalidBlockNumber};
     const std::uint64_t most_entries =
         pages * static_cast<std::uint64_t>(shape.records_per_page) * static_cast<std::uint64_t>(shape.shape.bands);
+    // Not between two leaves, because the page that has been chosen for the next leaf would be left over.
+    CHECK_FOR_INTERRUPTS();
     int written = 0;
-    for (; written < most; written++) {
-        CHECK_FOR_INTERRUPTS();
-        read_leafful(stream, leaf);
-        if (leaf.count == 0) {
-            end_merge(index, parts, out.state);
-            break;
-        }
-        append_leaf(out, leaf);
+    while (written < most && has_entries(stream)) {
+        written += append_leaves(out, most - written);
         if (out.state.entries > most_entries)
             fail_damaged(index, meta_block, "Runs have more entries than records.");
     }
+    if (!has_entries(stream))
+        end_merge(index, parts, out.state);
     return written;
 }
 

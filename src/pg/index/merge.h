@@ -4,8 +4,8 @@
 // methods", 1981.)
 //
 // A merge reads the leaves of its runs as one stream, and writes a new tree. Its state is in the meta page: the runs,
-// how far each has been read, and what has been written (tree_writer.h). A step writes one leaf, the links to that
-// leaf, and the meta page in one WAL record, so no cancel, error, abort or crash undoes the step. Until the last step,
+// how far each has been read, and what has been written (tree_writer.h). A step writes one or two leaves, the links to
+// them, and the meta page in one WAL record, so no cancel, error, abort or crash undoes the step. Until the last step,
 // readers use the old runs. Then the new run takes the place of the old runs, whose trees are freed, also in steps.
 //
 // A session that inserts the first record of a page then does some of this work: it writes up to the number of leaves

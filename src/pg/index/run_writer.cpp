@@ -226,11 +226,13 @@ BlockNumber merge_some(const new_run& to, std::span<const BlockNumber> chains, g
 {
     const MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "lsh merge", ALLOCSET_DEFAULT_SIZES);
     const MemoryContext old = MemoryContextSwitchTo(context);
-    entry_stream stream = make_stream(to.index, chains.size(), &used_up);
+    growing<leaf_chain> rests;
+    rests.start(chains.size());
     for (const BlockNumber first : chains)
-        add_source(stream, {to.id, first, 0});
+        rests.add({to.id, first, 0});
+    entry_stream stream = make_stream(to.index, rests, &used_up);
     leaf_entries& leaf = *static_cast<leaf_entries*>(palloc(sizeof(leaf_entries)));
-    const auto next_leaf = [&] { return stream.heap_size > 0 ? take_leaf(to, used_up) : InvalidBlockNumber; };
+    const auto next_leaf = [&] { return has_entries(stream) ? take_leaf(to, used_up) : InvalidBlockNumber; };
     const BlockNumber first = next_leaf();
     for (BlockNumber block = first; block != InvalidBlockNumber;) {
         vacuum_delay();

@@ -11,6 +11,13 @@ namespace minhash::pg::index {
 
 namespace {
 
+// A WAL record also has the page above the leaves and the meta page.
+constexpr int leaves_of_record = MAX_GENERIC_XLOG_PAGES - 2;
+
+// The leaves of a WAL record. They are static because malloc() would get memory of this size from the operating system
+// for each merge, and return it.
+leaf_entries leaves[leaves_of_record];
+
 // Completes changes of the tree's pages, which nobody else can reach: also writes the state of the merge to the meta
 // page, and logs all changes in one WAL record. If `with_leaf`, also writes the position of the next entry in each run.
 void finish(const tree_writer& out, page_changes& all, bool with_leaf)
@@ -19,7 +26,7 @@ void finish(const tree_writer& out, page_changes& all, bool with_leaf)
     merge* const mine = find_by_id(merges_of(stored), out.state.id);
     Assert(mine != nullptr);
     *mine = out.state;
-    const entry_stream::source* from = out.stream->sources;
+    auto from = out.stream->sources.begin();
     for (run& one : runs_of(stored)) {
         if (!with_leaf || one.into != out.state.id)
             continue;
@@ -28,7 +35,7 @@ void finish(const tree_writer& out, page_changes& all, bool with_leaf)
         one.cursor_entry = from->rest.entry;
         from++;
     }
-    Assert(!with_leaf || from == out.stream->sources + out.stream->source_count);
+    Assert(!with_leaf || from == out.stream->sources.end());
     all.finish();
 }
 
@@ -52,16 +59,18 @@ int children_of(const tree_writer& out, std::uint32_t level, std::uint64_t& firs
     return count;
 }
 
-// Makes sure that the last page of a level has room for a child that begins with this key.
-void make_room(tree_writer& out, std::uint32_t level, std::uint64_t key)
+// Makes sure that the last page of a level has room for a child that begins with this key. Returns for how many
+// children it has room.
+int make_room(tree_writer& out, std::uint32_t level, std::uint64_t key)
 {
     std::uint32_t& height = out.state.height;
     const int room = children_room(out.record_pages, level);
     std::uint64_t first_key = 0;
     const bool is_root = level > height; // the root is full, or there is none yet
     if (!is_root) {
-        if (children_of(out, level, first_key) < room)
-            return;
+        const int used = children_of(out, level, first_key);
+        if (used < room)
+            return room - used;
         make_room(out, level + 1, key);
     } else if (height > 0) {
         Assert(level == height + 1);
@@ -78,36 +87,82 @@ void make_room(tree_writer& out, std::uint32_t level, std::uint64_t key)
     else if (height++ > 0)
         append_child(page, first_key, out.state.open[level - 2]);
     out.state.open[level - 1] = BufferGetBlockNumber(buffer);
+    const int left = room - head_of(page).count;
     finish(out, all, false);
+    return left;
+}
+
+// Makes the last leaf link to `block`, a locked page on which the next leaf will be written.
+void link_last_leaf(const tree_writer& out, BlockNumber block)
+{
+    const BlockNumber last = out.state.last_leaf;
+    check_block(out.index, last, RelationGetNumberOfBlocks(out.index));
+    if (last == block)
+        fail_damaged(out.index, last, "The last leaf of a merge is free.");
+    page_changes all(out.index);
+    const Page page = all.lock(last);
+    if (!is_kind(page, page_kind::leaf) || trailer_of(page).id != out.state.id)
+        fail_damaged(out.index, last, "The last leaf of a merge is missing.");
+    trailer_of(page).next = block;
+    all.finish();
+}
+
+// Returns a locked page for the next leaf. The last leaf links to it.
+Buffer open_next_leaf(const tree_writer& out)
+{
+    if (out.next != InvalidBlockNumber) {
+        const Buffer buffer = read_page(out.index, out.next, BUFFER_LOCK_EXCLUSIVE);
+        if (is_free(BufferGetPage(buffer)))
+            return buffer;
+        UnlockReleaseBuffer(buffer); // VACUUM has found the page, and an insertion uses it
+    }
+    const Buffer buffer = new_page(out.index, nullptr);
+    if (out.state.last_leaf != InvalidBlockNumber)
+        link_last_leaf(out, BufferGetBlockNumber(buffer));
+    return buffer;
+}
+
+// Chooses a free page to which a leaf can link before the next leaf is written.
+BlockNumber choose_page(Relation index)
+{
+    const Buffer buffer = new_page(index, nullptr);
+    const BlockNumber block = BufferGetBlockNumber(buffer);
+    UnlockReleaseBuffer(buffer);
+    return block;
 }
 
 } // namespace
 
-void append_leaf(tree_writer& out, const leaf_entries& leaf)
+int append_leaves(tree_writer& out, int most)
 {
-    const std::uint64_t key = leaf.least_key();
-    make_room(out, 1, key);
+    Assert(most > 0 && has_entries(*out.stream));
+    // All entries are read before any page is locked, so that no damaged link can lead to a page that is locked.
+    read_leafful(*out.stream, leaves[0]);
+    const int room = std::min({most, leaves_of_record, make_room(out, 1, leaves[0].least_key())});
+    int count = 1;
+    for (; count < room && has_entries(*out.stream); count++)
+        read_leafful(*out.stream, leaves[count]);
+
+    Buffer buffers[leaves_of_record] = {open_next_leaf(out)};
+    for (int at = 1; at < count; at++)
+        buffers[at] = new_page(out.index, nullptr);
+    out.next = count < most && has_entries(*out.stream) ? choose_page(out.index) : InvalidBlockNumber;
     page_changes all(out.index);
-    const Buffer buffer = new_page(out.index, nullptr);
-    const BlockNumber block = BufferGetBlockNumber(buffer);
-    const Page page = all.add(buffer, GENERIC_XLOG_FULL_IMAGE);
-    init_page(page, page_kind::leaf, 0, out.state.id);
-    pack_leaf(page, leaf);
-    if (out.state.last_leaf != InvalidBlockNumber) {
-        check_block(out.index, out.state.last_leaf, RelationGetNumberOfBlocks(out.index));
-        const Page before = all.lock(out.state.last_leaf);
-        if (!is_kind(before, page_kind::leaf) || trailer_of(before).id != out.state.id ||
-            trailer_of(before).next != InvalidBlockNumber)
-            fail_damaged(out.index, out.state.last_leaf, "The last leaf of a merge is missing.");
-        trailer_of(before).next = block;
-    }
     const Page parent = all.lock(out.state.open[0]);
-    append_child(parent, key, block);
-    for (int at = 0; at < leaf.count; at++)
-        add_to_filter(parent, leaf.keys[at]);
-    out.state.last_leaf = block;
-    out.state.entries += static_cast<std::uint64_t>(leaf.count);
+    for (int at = 0; at < count; at++) {
+        const leaf_entries& leaf = leaves[at];
+        const Page page = all.add(buffers[at], GENERIC_XLOG_FULL_IMAGE);
+        init_page(page, page_kind::leaf, 0, out.state.id);
+        pack_leaf(page, leaf);
+        trailer_of(page).next = at + 1 < count ? BufferGetBlockNumber(buffers[at + 1]) : out.next;
+        out.state.last_leaf = BufferGetBlockNumber(buffers[at]);
+        append_child(parent, leaf.least_key(), out.state.last_leaf);
+        for (int entry = 0; entry < leaf.count; entry++)
+            add_to_filter(parent, leaf.keys[entry]);
+        out.state.entries += static_cast<std::uint64_t>(leaf.count);
+    }
     finish(out, all, true);
+    return count;
 }
 
 } // namespace minhash::pg::index

@@ -65,6 +65,15 @@ CREATE FUNCTION _lsh_kept_clusters(
 COMMENT ON FUNCTION _lsh_kept_clusters(text, regtype, double precision, double precision, integer, integer, text, integer, integer, integer, text, boolean, boolean, bigint, text, boolean, boolean) IS
     'lsh_clusters with the type of ids by its name, and the component of each row';
 
+-- The hash of a row's text or signature. It has 64 bits, so two contents have the same hash by chance once in 2^64.
+CREATE FUNCTION _lsh_kept_hash(content text, seed bigint) RETURNS bigint
+    AS 'MODULE_PATHNAME', 'lsh_kept_hash' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION _lsh_kept_hash(content minhash_signature, seed bigint) RETURNS bigint
+    AS 'MODULE_PATHNAME', 'lsh_kept_hash' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION _lsh_kept_hash(text, bigint) IS 'the hash by which changed texts of kept clusters are found';
+COMMENT ON FUNCTION _lsh_kept_hash(minhash_signature, bigint) IS
+    'the hash by which changed signatures of kept clusters are found';
+
 -- Users often pass the name of a table instead of a query, and may leave out double quotes that the name needs.
 CREATE FUNCTION _lsh_kept_check_select(argument text, query text, columns text) RETURNS void
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE STRICT SET search_path = pg_catalog, pg_temp AS $$
@@ -198,11 +207,8 @@ BEGIN
         hash := format('pg_catalog.hash_record_extended(ROW(%s), %s)', concat_ws(', ',
             CASE WHEN kept.has_scope THEN 'q.scope' END, CASE WHEN kept.has_rank THEN 'q.rank' END), hash);
     END IF;
-    -- Texts are not hashed as part of a record, because a record would have a copy of each text.
-    hash := CASE WHEN kept.is_signature
-        THEN format('pg_catalog.hash_record_extended(ROW(q.content), %s)', hash)
-        ELSE format('coalesce(pg_catalog.hashtextextended(CAST(q.content AS pg_catalog.text) COLLATE pg_catalog."C",
-            %1$s), %1$s)', hash) END;
+    hash := format('coalesce(%1$s._lsh_kept_hash(CAST(q.content AS %2$s), %3$s), %3$s)', schema,
+        CASE WHEN kept.is_signature THEN schema || '.minhash_signature' ELSE 'pg_catalog.text' END, hash);
     IF is_new THEN
         RETURN format('WITH now AS MATERIALIZED (
     SELECT q.id, %1$s AS content_hash FROM %2$s AS q(id, content)
@@ -263,7 +269,7 @@ BEGIN
 )', hash, source, target);
         IF written = 'true' THEN
             has_changes := format('(SELECT %1$s FROM now) OPERATOR(pg_catalog.<>) (SELECT %1$s FROM %2$s)', format(
-                'pg_catalog.concat(pg_catalog.count(*), '' '', pg_catalog.count(content_hash), '' '',
+                'pg_catalog.concat(pg_catalog.count(*), '' '',
         pg_catalog.bit_xor(pg_catalog.%s, content_hash OPERATOR(pg_catalog.#) CAST(%L AS pg_catalog.int8))))',
                 CASE WHEN kept.id_type = ANY ('{int2,int4,int8}'::regtype[]) THEN 'hashint8extended(id'
                     WHEN kept.id_type = 'uuid'::regtype THEN 'uuid_hash_extended(id'

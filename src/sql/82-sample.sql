@@ -14,6 +14,15 @@
 --
 -- As in 85-clusters.sql, calls pass all arguments, so that no other user's function can match a call better than ours.
 
+-- A format string for the hash of an id: its first argument is the id, its second the seed, both in SQL.
+CREATE FUNCTION _lsh_kept_id_hash(id_type regtype) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT SET search_path = pg_catalog, pg_temp AS $$
+    SELECT CASE WHEN id_type IN ('int2', 'int4', 'int8') THEN 'pg_catalog.hashint8extended(%1$s, %2$s)'
+        WHEN id_type = 'uuid'::regtype THEN 'pg_catalog.uuid_hash_extended(%1$s, %2$s)'
+        ELSE 'pg_catalog.hashtextextended(CAST(%1$s AS pg_catalog.text) COLLATE pg_catalog."C", %2$s)' END
+$$;
+COMMENT ON FUNCTION _lsh_kept_id_hash(regtype) IS 'how ids of a type are hashed';
+
 -- Returns parts of a query that looks up the rows near a given row, through an index if there is one. In the query, n
 -- is the given row, and o is a row that may be near n. `signed` is a format string for the signature of n or o.
 -- `condition` finds candidates, with the recall that the arguments specify. `near` tells whether a candidate is near.
@@ -122,8 +131,8 @@ DECLARE
     plan json;
     size double precision; -- bytes of a row's content
     signing double precision; -- seconds for one row
-    chosen text := 'pg_catalog.hashint8extended(pg_catalog.hashtextextended(q.id COLLATE pg_catalog."C", %1$L), %1$L)
-        OPERATOR(pg_catalog.<) %2$L';
+    rows text; -- the rows of the query, as q
+    chosen text; -- a format string: the condition under which a row is sampled
     same_id text; -- the condition that joins the query's rows q with ids
     looked_up bigint; -- the number of sampled rows whose near rows were looked up
     have_near bigint; -- how many of these sampled rows have a near row
@@ -141,8 +150,12 @@ BEGIN
     END IF;
     query := rtrim(query, E'; \t\n');
     EXECUTE format('SELECT * FROM %s._lsh_kept_query($1, $2) AS k', schema) INTO kept USING query, path;
-    source := format('(SELECT CAST(q.id AS pg_catalog.text) AS id, q.content%s FROM (%s%s) AS q(id, content))',
-        CASE WHEN kept.has_scope THEN ', q.scope' END, query, E'\n');
+    rows := format('(%s%s) AS q(id, content)', query, E'\n');
+    source := format('(SELECT CAST(q.id AS pg_catalog.text) AS id, q.content%s FROM %s)',
+        CASE WHEN kept.has_scope THEN ', q.scope' END, rows);
+    EXECUTE format('SELECT %s._lsh_kept_id_hash($1)', schema) INTO chosen USING kept.id_type::regtype;
+    chosen := format('pg_catalog.hashint8extended(%s, %L) OPERATOR(pg_catalog.<) %%L',
+        format(chosen, 'q.id', quote_literal(seed)), seed);
     PERFORM set_config('search_path', path, true);
     EXECUTE pg_catalog.concat('SELECT FROM ', pairs_of) -- to check the arguments
         USING pg_catalog.concat('SELECT * FROM ', source, ' AS q LIMIT 0'), threshold, verify, num_hashes, shingle_size,
@@ -178,13 +191,14 @@ BEGIN
     row_count := plan->0->'Plan'->>'Plan Rows';
     FOR attempt IN 1 .. 2 LOOP -- a second time if the planner's estimate of the rows was wrong
         EXIT WHEN lookup.cost IS NULL OR size > 1e5;
-        sampled := format(chosen, seed, CAST((least(1, 1000.0 / greatest(row_count, 1)) - 0.5) * 18446744073709549568
+        sampled := format(chosen, CAST((least(1, 1000.0 / greatest(row_count, 1)) - 0.5) * 18446744073709549568
             AS bigint));
         PERFORM set_config('search_path', path, true);
         EXECUTE pg_catalog.format('WITH s AS MATERIALIZED (
-                SELECT pg_catalog.count(*) AS rows, pg_catalog.array_agg(q.id) FILTER (WHERE %1$s) AS ids FROM %2$s AS q
+                SELECT pg_catalog.count(*) AS rows,
+                    pg_catalog.array_agg(CAST(q.id AS pg_catalog.text)) FILTER (WHERE %1$s) AS ids FROM %4$s
             ), n AS MATERIALIZED (
-                SELECT CAST(q.id AS pg_catalog.text) AS id, q.content%3$s FROM (%4$s) AS q(id, content)
+                SELECT CAST(q.id AS pg_catalog.text) AS id, q.content%3$s FROM %4$s
                 JOIN pg_catalog.unnest((SELECT ids FROM s
                     WHERE pg_catalog.cardinality(ids) OPERATOR(pg_catalog.<=) 3000)) AS u(x) ON %5$s
             ), d AS (
@@ -192,7 +206,7 @@ BEGIN
                     ON o.id OPERATOR(pg_catalog.<>) n.id AND %6$s AND %7$s GROUP BY n.id
             ) SELECT (SELECT rows FROM s), pg_catalog.count(*), pg_catalog.count(*) FILTER (WHERE near
                 OPERATOR(pg_catalog.>) 0), pg_catalog.avg(near), pg_catalog.stddev_samp(near) FROM d',
-            sampled, source, CASE WHEN kept.has_scope THEN ', q.scope' END, pg_catalog.concat(query, E'\n'), same_id,
+            sampled, source, CASE WHEN kept.has_scope THEN ', q.scope' END, rows, same_id,
             lookup.condition, lookup.near)
             INTO row_count, looked_up, have_near, mean, error;
         PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
@@ -219,10 +233,11 @@ BEGIN
         EXECUTE pg_catalog.concat('SELECT pg_catalog.count(*) FROM (', query, E'\n) AS q') INTO row_count;
         PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
         share := least(1, greatest(share, 2000.0 / greatest(row_count, 1)));
-        sampled := format('SELECT q.* FROM %s AS q', source);
+        sampled := format('SELECT CAST(q.id AS pg_catalog.text) AS id, q.content%s FROM %s',
+            CASE WHEN kept.has_scope THEN ', q.scope' END, rows);
         IF share < 1 THEN
-            sampled := concat(sampled, ' WHERE ', format(chosen, seed,
-                CAST((share - 0.5) * 18446744073709549568 AS bigint)));
+            sampled := concat(sampled, ' WHERE ',
+                format(chosen, CAST((share - 0.5) * 18446744073709549568 AS bigint)));
         END IF;
         PERFORM set_config('search_path', path, true);
         EXECUTE pg_catalog.format('WITH p AS MATERIALIZED (

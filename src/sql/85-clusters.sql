@@ -268,13 +268,11 @@ BEGIN
     SELECT q.id, q.cluster_id, q.component, q.content_hash, true AS there FROM %3$s AS q
 )', hash, source, target);
         IF written = 'true' THEN
+            EXECUTE format('SELECT %s._lsh_kept_id_hash($1)', schema) INTO hash USING kept.id_type::regtype;
             has_changes := format('(SELECT %1$s FROM now) OPERATOR(pg_catalog.<>) (SELECT %1$s FROM %2$s)', format(
-                'pg_catalog.concat(pg_catalog.count(*), '' '',
-        pg_catalog.bit_xor(pg_catalog.%s, content_hash OPERATOR(pg_catalog.#) CAST(%L AS pg_catalog.int8))))',
-                CASE WHEN kept.id_type = ANY ('{int2,int4,int8}'::regtype[]) THEN 'hashint8extended(id'
-                    WHEN kept.id_type = 'uuid'::regtype THEN 'uuid_hash_extended(id'
-                    ELSE 'hashtextextended(CAST(id AS pg_catalog.text) COLLATE pg_catalog."C"' END,
-                hashtextextended(gen_random_uuid()::text, 0)), target);
+                'pg_catalog.concat(pg_catalog.count(*), '' '', pg_catalog.bit_xor(%s))', format(hash, 'id', format(
+                    'content_hash OPERATOR(pg_catalog.#) CAST(%L AS pg_catalog.int8)',
+                    hashtextextended(gen_random_uuid()::text, 0)))), target);
         END IF;
     END IF;
 

@@ -27,6 +27,7 @@ shared_preload_libraries = 'citus'
 max_connections = 200
 max_prepared_transactions = 200
 max_worker_processes = 24
+wal_level = replica
 CONF
 my @nodes = ($coordinator, @workers);
 $_->safe_psql('postgres', 'CREATE EXTENSION citus') for @nodes;

@@ -480,6 +480,42 @@ INSERT INTO of_parts SELECT 3000 + i, passage(i, 1) FROM generate_series(1, 10) 
 SELECT * FROM lsh_refresh_clusters('kept_of_parts', changed => 'SELECT id FROM of_parts WHERE id > 3000');
 RESET enable_seqscan;
 
+-- If all rows of a cluster have changed, the parts into which it falls are a split: after a change of settings, when no
+-- text has changed, and when all texts have.
+CREATE TABLE letters (id int PRIMARY KEY, body text);
+INSERT INTO letters VALUES (1, 'a report of the committee on fisheries for the year'),
+    (2, 'Colourless green ideas sleep furiously, or so the linguists say.'),
+    (3, 'Colorless green ideas sleep furiously, or so the linguists say.');
+SELECT * FROM lsh_create_clusters('kept_letters', 'SELECT id, body FROM letters');
+SELECT format('COMMENT ON COLUMN kept_letters.content_hash IS %L', jsonb_set(
+    col_description('kept_letters'::regclass, 6)::jsonb, '{threshold}', '0.95')) AS set_threshold \gset
+BEGIN;
+:set_threshold;
+SELECT * FROM lsh_refresh_clusters('kept_letters', log => 'letters_log');
+SELECT event, cluster_id, into_cluster_id FROM letters_log;
+ROLLBACK;
+UPDATE letters SET body = CASE id WHEN 2 THEN 'a report of the committee on fisheries for the year.'
+    ELSE 'there is only one letter about the opening hours of the library' END WHERE id IN (2, 3);
+SELECT * FROM lsh_refresh_clusters('kept_letters', log => 'letters_log');
+SELECT event, cluster_id, into_cluster_id FROM letters_log ORDER BY 1;
+
+-- A refresh that is cancelled does not report its statement, which lists the ids of all changed rows.
+CREATE VIEW slow_letters AS SELECT id, body FROM letters, pg_sleep(current_setting('kept_clusters.seconds')::float8);
+SET kept_clusters.seconds = 0;
+SELECT * FROM lsh_create_clusters('kept_slow', 'SELECT id, body FROM slow_letters');
+SET kept_clusters.seconds = 600;
+SET statement_timeout = '50ms';
+DO $$
+DECLARE
+    context text;
+BEGIN
+    PERFORM lsh_refresh_clusters('kept_slow');
+EXCEPTION WHEN query_canceled THEN
+    GET STACKED DIAGNOSTICS context = PG_EXCEPTION_CONTEXT;
+    RAISE WARNING '%, in a few lines: %', SQLERRM, length(context) < 500;
+END $$;
+RESET statement_timeout;
+
 RESET search_path;
 DROP SCHEMA kept_clusters, decoys CASCADE;
 DROP ROLE regress_lsh_member, regress_lsh_kept;

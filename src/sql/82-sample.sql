@@ -286,8 +286,8 @@ BEGIN
     -- read again from a table, memory holds them, too.
     memory := pairs * 24 + row_count * CASE
         WHEN kept.is_signature OR verify = 'estimate' THEN 100 + 4 * coalesce(num_hashes, 128)
-        WHEN plan->0->'Plan'->>'Node Type' = 'Seq Scan' THEN 400
-        ELSE 400 + coalesce(size, 0) END;
+        WHEN plan->0->'Plan'->>'Node Type' = 'Seq Scan' THEN 460
+        ELSE 460 + coalesce(size, 0) END;
 END $$;
 COMMENT ON FUNCTION lsh_sample(text, double precision, double precision, text, integer, integer, text, boolean, boolean, bigint, text) IS
     'how many pairs lsh_pairs will find among a query''s rows, and how long it will take, from a sample of the rows. '

@@ -186,7 +186,7 @@ BEGIN
     WHERE a.attrelid = clusters AND a.attname = 'id' AND a.atttypid = kept.id_type
         AND i.indnatts = 1 AND i.indkey[0] = a.attnum;
     IF equal IS NULL THEN
-        RAISE EXCEPTION 'ids of the query of "%" are of type %', clusters, kept.id_type::regtype
+        RAISE EXCEPTION 'ids of the query of % are of type %', clusters, kept.id_type::regtype
             USING ERRCODE = 'datatype_mismatch',
                 DETAIL = 'The table''s primary key is not a column id of this type.',
                 HINT = 'Drop the table and make it again by lsh_create_clusters().';
@@ -337,7 +337,9 @@ BEGIN
         format(') AS pg_catalog.text[])) AS u(x)) AS r(id) ON q.id %s r.id', equal), format(clustered, 'r.query'))
 
     -- Cluster ids: each old cluster passes its id on to the new cluster that has the largest number of its unchanged
-    -- rows or, if this number is equal, of all its rows. If a new cluster gets several ids, it keeps the oldest.
+    -- rows or, if this number is equal, of all its rows. If a new cluster gets several ids, it keeps the oldest. A
+    -- cluster has split if its unchanged rows are in several clusters now. If all of its rows have changed, as after a
+    -- change of settings, they count as unchanged.
     || format('
 ), problem AS MATERIALIZED (
     SELECT CASE WHEN EXISTS (SELECT FROM changes WHERE here AND id IS NULL) THEN ''null''
@@ -349,8 +351,11 @@ BEGIN
     SELECT m.*, r.old_cluster, r.representative AS old_representative, r.similarity AS old_similarity,
         r.component AS old_component, r.content_hash, r.is_fresh FROM members AS m JOIN region AS r ON r.id %1$s m.id
 ), parts AS MATERIALIZED (
-    SELECT old_cluster, key, pg_catalog.count(*) AS rows, pg_catalog.count(*) FILTER (WHERE NOT is_fresh) AS same_rows
-    FROM placed WHERE old_cluster IS NOT NULL GROUP BY old_cluster, key
+    SELECT old_cluster, key, rows, CASE WHEN pg_catalog.sum(same_rows) OVER (PARTITION BY old_cluster)
+        OPERATOR(pg_catalog.=) 0 THEN rows ELSE same_rows END AS same_rows
+    FROM (SELECT old_cluster, key, pg_catalog.count(*) AS rows,
+              pg_catalog.count(*) FILTER (WHERE NOT is_fresh) AS same_rows
+          FROM placed WHERE old_cluster IS NOT NULL GROUP BY old_cluster, key) AS p
 ), heirs AS MATERIALIZED (
     SELECT DISTINCT ON (old_cluster) old_cluster, key FROM parts ORDER BY old_cluster, same_rows DESC, rows DESC, key
 ), numbers AS MATERIALIZED (
@@ -415,7 +420,7 @@ DECLARE
 BEGIN
     SELECT relkind, pg_get_userbyid(relowner) INTO kind, owner FROM pg_class WHERE oid = relation;
     IF kind IS DISTINCT FROM 'r' THEN
-        RAISE EXCEPTION '"%" is not a table', relation USING ERRCODE = 'wrong_object_type';
+        RAISE EXCEPTION '% is not a table', relation USING ERRCODE = 'wrong_object_type';
     ELSIF owner <> current_user THEN
         RAISE EXCEPTION 'must be owner of table %', relation USING ERRCODE = 'insufficient_privilege',
             DETAIL = 'The query that is kept with clusters runs with the rights of whoever refreshes them.',
@@ -428,22 +433,23 @@ CREATE FUNCTION _lsh_kept_error(clusters regclass, problem text) RETURNS void
     LANGUAGE plpgsql STABLE PARALLEL SAFE STRICT SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     IF problem = 'null' THEN
-        RAISE EXCEPTION 'query of "%" returned a row whose id is NULL', clusters
+        RAISE EXCEPTION 'query of % returned a row whose id is NULL', clusters
             USING ERRCODE = 'null_value_not_allowed', HINT = 'Leave such rows out in the query.';
     ELSIF problem = 'text' THEN
-        RAISE EXCEPTION 'ids of "%" differ when they are written and read as text', clusters
+        RAISE EXCEPTION 'ids of % differ when they are written and read as text', clusters
             USING ERRCODE = 'invalid_text_representation',
                 HINT = 'See the settings extra_float_digits, DateStyle and IntervalStyle.';
     ELSIF problem IS NOT NULL THEN
-        RAISE EXCEPTION 'query of "%" returned several rows of one id', clusters
+        RAISE EXCEPTION 'query of % returned several rows of one id', clusters
             USING ERRCODE = 'unique_violation', DETAIL = substr(problem, 2),
                 HINT = 'Ids must be unique in the query.';
     END IF;
 END $$;
 COMMENT ON FUNCTION _lsh_kept_error(regclass, text) IS 'says what is wrong with the ids of the query of kept clusters';
 
--- Runs a statement of _lsh_kept_statement(). If it raises an error, for instance in the user's query, the error is
--- reported with its message, detail and hint, but without the text of the statement, which has a hundred lines.
+-- Runs a statement of _lsh_kept_statement(). If it raises an error, for instance in the user's query, or is cancelled,
+-- the error is reported with its message, detail and hint, but without the text of the statement, which has a hundred
+-- lines and the ids of all changed rows.
 CREATE FUNCTION _lsh_kept_run(statement text, path text, OUT figures bigint[], OUT problem text)
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -456,7 +462,7 @@ BEGIN
     PERFORM set_config('search_path', path, true);
     EXECUTE statement INTO problem, figures;
     PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
-EXCEPTION WHEN OTHERS THEN
+EXCEPTION WHEN OTHERS OR query_canceled THEN
     GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE, message = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL,
         hint = PG_EXCEPTION_HINT, context = PG_EXCEPTION_CONTEXT;
     -- If the error occurs in a function that the query calls, the detail names the function.
@@ -510,13 +516,13 @@ BEGIN
         settings := NULL;
     END;
     IF jsonb_typeof(settings) IS DISTINCT FROM 'object' THEN
-        RAISE EXCEPTION 'table "%" has no settings of clusters', clusters
+        RAISE EXCEPTION 'table % has no settings of clusters', clusters
             USING ERRCODE = 'object_not_in_prerequisite_state',
                 DETAIL = 'lsh_create_clusters() keeps them as the comment on the column content_hash.',
                 HINT = 'Set this comment again, or drop the table and make it again.';
     ELSIF NOT settings ?& required
         OR EXISTS (SELECT FROM jsonb_object_keys(settings) AS key WHERE key <> ALL (required || optional)) THEN
-        RAISE EXCEPTION 'settings of clusters "%" are wrong', clusters USING ERRCODE = 'invalid_parameter_value',
+        RAISE EXCEPTION 'settings of clusters % are wrong', clusters USING ERRCODE = 'invalid_parameter_value',
             DETAIL = format('They have %s.', (SELECT string_agg(key, ', ') FROM jsonb_object_keys(settings) AS key)),
             HINT = format('They must have %s, and may have %s.', array_to_string(required, ', '),
                           array_to_string(optional, ', '));
@@ -525,7 +531,7 @@ BEGIN
     FROM unnest('{id,cluster_id,representative,similarity,component}'::text[]) AS name
     WHERE NOT EXISTS (SELECT FROM pg_attribute WHERE attrelid = clusters AND attname = name AND NOT attisdropped);
     IF missing IS NOT NULL THEN
-        RAISE EXCEPTION 'table "%" of clusters lacks %', clusters, missing USING ERRCODE = 'undefined_column',
+        RAISE EXCEPTION 'table % of clusters lacks %', clusters, missing USING ERRCODE = 'undefined_column',
             HINT = 'Give its columns back the names that lsh_create_clusters() gave them. You may add others.';
     END IF;
     path := settings->>'search_path';
@@ -546,7 +552,7 @@ BEGIN
         WHERE NOT EXISTS (SELECT FROM pg_attribute WHERE attrelid = log_table AND attname = name
                           AND atttypid = CAST(type AS regtype) AND NOT attisdropped);
         IF missing IS NOT NULL THEN
-            RAISE EXCEPTION 'table "%" is no log of clusters', log_table USING ERRCODE = 'datatype_mismatch',
+            RAISE EXCEPTION 'table % is no log of clusters', log_table USING ERRCODE = 'datatype_mismatch',
                 DETAIL = format('It lacks %s.', missing),
                 HINT = 'Name a table that is not there: the refresh makes it.';
         END IF;

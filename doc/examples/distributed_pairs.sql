@@ -50,9 +50,30 @@ CREATE OR REPLACE FUNCTION _lsh_qualified(name text) RETURNS text LANGUAGE sql S
     FROM parse_ident(name) AS parts
 $$;
 
--- The schemas of a job's tables, "<target>_job", and of the pairs on several servers, "<target>_parts".
+-- The schemas of a job's tables, "<target>_job", and of the pairs on several servers, "<target>_parts". The target is
+-- qualified. Unless it is a plain name in the schema public, its schema is part of the name, with any quotes, so that no
+-- two targets have the same schema.
 CREATE OR REPLACE FUNCTION _lsh_schema_of(target text, suffix text) RETURNS text LANGUAGE sql STABLE AS $$
-    SELECT quote_ident(parts[cardinality(parts)] || suffix) FROM parse_ident(target) AS parts
+    SELECT quote_ident(CASE WHEN parts[1] = 'public' AND quote_ident(parts[2]) = parts[2] THEN parts[2] ELSE target END
+        || suffix)
+    FROM parse_ident(target) AS parts
+$$;
+
+-- Statements that drop a schema of a job, and that make it. A schema that no job of this target has made is not dropped.
+CREATE OR REPLACE FUNCTION _lsh_mark(target text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT format('made by lsh_distributed_pairs() for %s', target)
+$$;
+CREATE OR REPLACE FUNCTION _lsh_drop_schema(schema text, target text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT format('DO $lsh$ BEGIN
+        IF to_regnamespace(%1$L) IS NOT NULL
+            AND obj_description(to_regnamespace(%1$L), ''pg_namespace'') IS DISTINCT FROM %2$L THEN
+            RAISE EXCEPTION ''schema %% already exists, and no job of %% has made it'', %1$L, %3$L
+                USING ERRCODE = ''duplicate_schema'', HINT = ''Choose another name for the target.'';
+        END IF;
+    END $lsh$; DROP SCHEMA IF EXISTS %4$s CASCADE', schema, _lsh_mark(target), target, schema)
+$$;
+CREATE OR REPLACE FUNCTION _lsh_create_schema(schema text, target text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT format('CREATE SCHEMA IF NOT EXISTS %1$s; COMMENT ON SCHEMA %1$s IS %2$L', schema, _lsh_mark(target))
 $$;
 
 -- The words that both kinds of templates have: from what the caller gave, the type of ids, minhash_scheme() of a
@@ -323,10 +344,12 @@ DECLARE
     is_kept boolean := arguments->'keep';
     counted jsonb;
 BEGIN
+    -- Citus makes no table after a query in the same transaction, unless queries are sequential.
+    PERFORM set_config('citus.multi_shard_modify_mode', 'sequential', true) WHERE arguments->>'servers' IS NULL;
     IF job.target IS NULL THEN
         IF to_regclass(target) IS NOT NULL THEN
             RAISE EXCEPTION 'relation % already exists, and no job has made it', target
-                USING ERRCODE = 'duplicate_table';
+                USING ERRCODE = 'duplicate_table', HINT = 'Drop it, or choose another name for the target.';
         END IF;
     ELSIF job.arguments <> arguments AND (is_kept OR (job.arguments->'keep')::boolean OR NOT job.is_finished) THEN
         RAISE EXCEPTION '% was begun with other arguments', target USING ERRCODE = 'object_not_in_prerequisite_state',
@@ -443,6 +466,10 @@ BEGIN
                   round(extract(epoch FROM clock_timestamp() - started), 1));
 END $$;
 
+CREATE OR REPLACE FUNCTION _lsh_unquoted(name name) RETURNS name LANGUAGE sql IMMUTABLE AS $$
+    SELECT CASE WHEN name ~ '^".+"$' THEN replace(substr(name, 2, length(name) - 2), '""', '"') ELSE name END
+$$;
+
 CREATE OR REPLACE PROCEDURE lsh_distributed_pairs(
     source text,                   -- the table of texts; with servers, as each of them names it
     id name,                       -- its unique column, of any type that has an order and can be hashed
@@ -465,9 +492,25 @@ BEGIN
         OR unlogged IS NULL OR (bands IS NULL) <> (rows IS NULL) THEN
         RAISE EXCEPTION 'an argument that must be given is NULL, or one of bands and rows'
             USING ERRCODE = 'null_value_not_allowed';
-    ELSIF (SELECT length(parts[cardinality(parts)]) > 50 FROM parse_ident(target) AS parts) THEN
+    ELSIF (SELECT octet_length(quote_ident(parts[1]) || quote_ident(parts[cardinality(parts)])) > 55
+           FROM parse_ident(qualified) AS parts) THEN
         RAISE EXCEPTION 'the name of % is too long', target USING ERRCODE = 'name_too_long';
+    ELSIF NOT EXISTS (SELECT FROM pg_namespace WHERE nspname = (parse_ident(qualified))[1]) THEN
+        RAISE EXCEPTION 'schema "%" does not exist', (parse_ident(qualified))[1]
+            USING ERRCODE = 'invalid_schema_name';
+    ELSIF servers IS NULL AND to_regclass('pg_catalog.pg_dist_shard') IS NULL THEN
+        RAISE EXCEPTION 'this database has no Citus, and no servers are given' USING ERRCODE = 'undefined_object',
+            HINT = 'Name the foreign servers that have the texts, for example servers => ''{server_0, server_1}''.';
+    ELSIF cardinality(servers) = 0 OR cardinality(servers) > (SELECT count(DISTINCT name) FROM unnest(servers) AS name
+            JOIN pg_foreign_server ON srvname = name) THEN
+        RAISE EXCEPTION 'servers must be different foreign servers of this database'
+            USING ERRCODE = 'undefined_object', DETAIL = format('They are %s.', servers),
+                HINT = 'See pg_foreign_server for the names of servers.';
     END IF;
+    -- Users may put double quotes around the name of a column, as in SQL.
+    id := _lsh_unquoted(id);
+    signature := _lsh_unquoted(signature);
+    body := _lsh_unquoted(body);
     PERFORM _lsh_begin_job(qualified, jsonb_build_object('source', source, 'id', id, 'signature', signature,
         'threshold', threshold, 'bands', bands, 'rows', rows, 'body', body, 'servers', servers, 'keep', keep,
         'unlogged', unlogged, 'star_above', star_above));

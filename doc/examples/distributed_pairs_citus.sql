@@ -16,7 +16,8 @@ DECLARE
     shards int := (SELECT count(*) FROM pg_dist_shard WHERE logicalrelid = source);
 BEGIN
     SET LOCAL citus.enable_schema_based_sharding = off;
-    SET LOCAL citus.multi_shard_modify_mode = 'sequential'; -- or no table can be made after the first query
+    -- While Citus moves shards, new tables wait for the end of the move, which in turn waits for this transaction.
+    PERFORM set_config('lock_timeout', '30s', true);
     IF NOT EXISTS (SELECT FROM pg_dist_partition WHERE logicalrelid = source AND partmethod = 'h'
                    AND column_to_column_name(logicalrelid, partkey) = id) THEN
         RAISE EXCEPTION '% is not distributed by its column %', source, id USING ERRCODE = 'wrong_object_type',
@@ -52,7 +53,7 @@ BEGIN
                 AS s(shardid, place) ON shardid = shard) END);
     PERFORM set_config('citus.shard_count', shards::text, true);
     PERFORM _lsh_drop_on_citus(job);
-    EXECUTE 'CREATE SCHEMA ' || schema;
+    EXECUTE _lsh_create_schema(schema, job.target);
     FOR made IN SELECT format('%s.%I', schema, name) AS table_name, * FROM _lsh_tables(job, words) LOOP
         EXECUTE made.definition;
         PERFORM create_distributed_table(made.table_name, made.key, colocate_with =>
@@ -156,5 +157,5 @@ END $$;
 CREATE OR REPLACE FUNCTION _lsh_drop_on_citus(job lsh_distributed_jobs) RETURNS void LANGUAGE plpgsql
 SET client_min_messages = warning AS $$
 BEGIN
-    EXECUTE format('DROP SCHEMA IF EXISTS %s CASCADE', _lsh_schema_of(job.target, '_job'));
+    EXECUTE _lsh_drop_schema(_lsh_schema_of(job.target, '_job'), job.target);
 END $$;

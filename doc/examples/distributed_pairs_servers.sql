@@ -72,8 +72,10 @@ DECLARE
     id_types text[];
     schemes jsonb[];
     words jsonb;
+    drop_all text;
     create_all text;
     shared text[];
+    server name;
 BEGIN
     SELECT array_agg(DISTINCT s.reply::jsonb->>'id_type'),
         array_agg(DISTINCT s.reply::jsonb->'scheme') FILTER (WHERE s.reply::jsonb->>'scheme' IS NOT NULL)
@@ -124,8 +126,10 @@ BEGIN
     SELECT array_agg(name) INTO shared FROM (SELECT name FROM _lsh_tables(job, words)
         WHERE (words->'is_in_blocks')::boolean OR name NOT IN ('bands', 'new_bands', 'done', 'fresh')
         UNION ALL SELECT 'keys' WHERE NOT (words->'is_in_blocks')::boolean) AS t;
-    create_all := _lsh_filled(format('DROP SCHEMA IF EXISTS {schema} CASCADE; CREATE SCHEMA {schema};
-        CREATE SCHEMA IF NOT EXISTS %1$s;
+    drop_all := concat_ws('; ', _lsh_drop_schema(schema, job.target),
+        CASE WHEN to_regclass(job.target) IS NULL THEN _lsh_drop_schema(parts, job.target) END);
+    create_all := concat_ws('; ', drop_all, _lsh_create_schema(schema, job.target),
+        _lsh_create_schema(parts, job.target), '') || _lsh_filled(format('
         CREATE TABLE IF NOT EXISTS %1$s.pairs ({pair_ids}, similarity float8 NOT NULL, PRIMARY KEY (left_id,
             right_id)); ', parts),
         words || jsonb_build_object('pair_ids', format('left_id %1$s, right_id %1$s', id_types[1]))) ||
@@ -133,35 +137,47 @@ BEGIN
         CASE WHEN 'keys' = ANY (shared) THEN _lsh_filled('CREATE VIEW {schema}.keys AS SELECT key, {id} AS id,
             {me} AS server
             FROM {source} AS s{of_fresh} CROSS JOIN LATERAL lsh_bands({banding}); ', words) ELSE '' END;
-    PERFORM _lsh_on_servers(servers, _lsh_locked(job) || create_all || format($do$DO $lsh$
-        DECLARE
-            servers name[] := %2$L;
-            columns text;
-            name text;
-        BEGIN
-            FOREACH name IN ARRAY %3$L::text[] LOOP
-                SELECT string_agg(format('%%I %%s', attname, format_type(atttypid, atttypmod)), ', '
-                    ORDER BY attnum) INTO columns
-                FROM pg_attribute WHERE attrelid = format('%1$s.%%s', name)::regclass AND attnum > 0;
-                FOR n IN 1 .. cardinality(servers) LOOP
-                    IF n - 1 <> %5$s THEN
-                        EXECUTE format('CREATE FOREIGN TABLE %1$s.%%s_%%s (%%s) SERVER %%I OPTIONS (schema_name %%L,
-                            table_name %%L,
-                            fetch_size %%L, async_capable ''true'')', name, n - 1, columns, servers[n],
-                                (parse_ident(%4$L))[1], name,
-                            -- A row of blocks has many keys, pairs or texts.
-                            CASE WHEN columns ~ 'block bytea' THEN CASE name WHEN 'bodies' THEN 1 ELSE 20 END
-                                WHEN name = 'bodies' THEN 500 WHEN name = 'halves' THEN 5000 ELSE 50000 END);
-                    END IF;
+    BEGIN
+        PERFORM _lsh_on_servers(servers, _lsh_locked(job) || create_all || format($do$DO $lsh$
+            DECLARE
+                servers name[] := %2$L;
+                columns text;
+                name text;
+            BEGIN
+                FOREACH name IN ARRAY %3$L::text[] LOOP
+                    SELECT string_agg(format('%%I %%s', attname, format_type(atttypid, atttypmod)), ', '
+                        ORDER BY attnum) INTO columns
+                    FROM pg_attribute WHERE attrelid = format('%1$s.%%s', name)::regclass AND attnum > 0;
+                    FOR n IN 1 .. cardinality(servers) LOOP
+                        IF n - 1 <> %5$s THEN
+                            EXECUTE format('CREATE FOREIGN TABLE %1$s.%%s_%%s (%%s) SERVER %%I OPTIONS (schema_name %%L,
+                                table_name %%L,
+                                fetch_size %%L, async_capable ''true'')', name, n - 1, columns, servers[n],
+                                    (parse_ident(%4$L))[1], name,
+                                -- A row of blocks has many keys, pairs or texts.
+                                CASE WHEN columns ~ 'block bytea' THEN CASE name WHEN 'bodies' THEN 1 ELSE 20 END
+                                    WHEN name = 'bodies' THEN 500 WHEN name = 'halves' THEN 5000 ELSE 50000 END);
+                        END IF;
+                    END LOOP;
+                    EXECUTE format('CREATE VIEW %1$s.all_%%s AS ', name) ||
+                        (SELECT string_agg(format('TABLE %1$s.%%s', name || CASE WHEN n - 1 = %5$s THEN ''
+                            ELSE '_' || n - 1 END),
+                                           ' UNION ALL ') FROM generate_series(1, cardinality(servers)) AS n);
                 END LOOP;
-                EXECUTE format('CREATE VIEW %1$s.all_%%s AS ', name) ||
-                    (SELECT string_agg(format('TABLE %1$s.%%s', name || CASE WHEN n - 1 = %5$s THEN ''
-                        ELSE '_' || n - 1 END),
-                                       ' UNION ALL ') FROM generate_series(1, cardinality(servers)) AS n);
-            END LOOP;
-        END $lsh$ $do$, schema, servers, shared, schema, _lsh_me()));
+            END $lsh$ $do$, schema, servers, shared, schema, _lsh_me()));
+    EXCEPTION WHEN OTHERS THEN
+        -- Some servers may have made their tables.
+        FOREACH server IN ARRAY servers LOOP
+            BEGIN
+                PERFORM _lsh_on_servers(ARRAY[server], _lsh_locked(job) || drop_all);
+            EXCEPTION WHEN OTHERS THEN -- the schema on this server is one that no job of this target has made
+            END;
+        END LOOP;
+        RAISE;
+    END;
     IF to_regclass(job.target) IS NULL THEN
-        EXECUTE format('CREATE SCHEMA IF NOT EXISTS %s', parts);
+        EXECUTE _lsh_drop_schema(parts, job.target);
+        EXECUTE _lsh_create_schema(parts, job.target);
         FOR n IN 0 .. cardinality(servers) - 1 LOOP
             EXECUTE format('CREATE FOREIGN TABLE %s.pairs_%s (left_id %3$s, right_id %3$s, similarity float8) SERVER %I
                 OPTIONS (schema_name %L, table_name ''pairs'', fetch_size ''50000'', async_capable ''true'')',
@@ -196,7 +212,7 @@ CREATE OR REPLACE FUNCTION _lsh_clean_up_on_servers(job lsh_distributed_jobs) RE
     SELECT FROM _lsh_on_servers(_lsh_servers_of(job), _lsh_locked(job) || CASE WHEN (job.arguments->'keep')::boolean
         THEN (SELECT format('TRUNCATE %s', string_agg(format('%s.%I', job.words->>'schema', name), ', '))
               FROM _lsh_tables(job, job.words) WHERE name NOT IN ('bands', 'done'))
-        ELSE format('DROP SCHEMA IF EXISTS %s CASCADE', job.words->>'schema') END)
+        ELSE _lsh_drop_schema(job.words->>'schema', job.target) END)
 $$;
 
 CREATE OR REPLACE FUNCTION _lsh_drop_on_servers(job lsh_distributed_jobs) RETURNS void LANGUAGE plpgsql AS $$
@@ -204,6 +220,7 @@ DECLARE
     parts text := _lsh_schema_of(job.target, '_parts');
 BEGIN
     PERFORM _lsh_on_servers(_lsh_servers_of(job), _lsh_locked(job) ||
-        format('DROP SCHEMA IF EXISTS %s, %s CASCADE', _lsh_schema_of(job.target, '_job'), parts));
-    EXECUTE format('DROP SCHEMA IF EXISTS %s CASCADE', parts);
+        concat_ws('; ', _lsh_drop_schema(_lsh_schema_of(job.target, '_job'), job.target),
+            _lsh_drop_schema(parts, job.target)));
+    EXECUTE _lsh_drop_schema(parts, job.target);
 END $$;

@@ -156,6 +156,17 @@ result_of($every_night);
 compare_query($coordinator, 'TABLE kept_pairs', $wanted, 'pairs after a text was committed late');
 is(result_of('SELECT count(*) > 0 FROM kept_pairs WHERE 0 IN (left_id, right_id)'), 't', 'which has some');
 
+# Rows that were kept are lost. A target of the same name in another schema has tables of its own.
+result_of('DELETE FROM kept_pairs_job.done WHERE id % 7 = 0; CREATE SCHEMA aside');
+(undef, undef, my $lost) = $coordinator->psql('postgres', $every_night);
+like($lost, qr/what was kept has .* and all texts are compared again/, 'rows that were kept are lost, which is said');
+compare_query($coordinator, 'TABLE kept_pairs', $wanted, 'pairs after that');
+result_of($every_night =~ s/kept_pairs/aside.kept_pairs/r);
+compare_query($coordinator, 'TABLE aside.kept_pairs', $wanted, 'pairs of a target that has the name of another');
+result_of($every_night);
+result_of(q{CALL lsh_drop_distributed_pairs('aside.kept_pairs')});
+compare_query($coordinator, 'TABLE kept_pairs', $wanted, 'which still has its own');
+
 # Faults happen in the middle of each step of a run that processes new, changed and deleted texts: the session is
 # cancelled, a worker is killed, or the coordinator is killed. Each step waits for a lock on one shard.
 fill($all + 1, $all + 200);
@@ -207,7 +218,14 @@ for my $table (qw(gone orphans bands fresh new_bands candidates halves pairs ban
 # A node is added during the job; the texts, their index, and the job's tables move to it.
 $fourth->safe_psql('postgres', 'CREATE EXTENSION citus');
 result_of(sprintf q{SELECT citus_add_node('%s', %s)}, $fourth->host, $fourth->port);
-result_of(q{SELECT rebalance_table_shards()});
+# A job that begins while shards are moved fails instead of waiting for ever, as the move may be waiting for it.
+my $moves = start_psql_with([], $coordinator, 'SELECT rebalance_table_shards()');
+$coordinator->poll_query_until('postgres', 'SELECT count(*) > 0 FROM get_rebalance_progress() WHERE progress = 1') or die;
+(undef, undef, my $amid) = $coordinator->psql('postgres', $all_pairs =~ s/doc_pairs/amid_moves/r);
+diag($amid) if is_measured();
+unlike(finish_psql($moves), qr/ERROR/, 'shards are moved while a job begins');
+result_of($all_pairs =~ s/doc_pairs/amid_moves/r);
+compare_query($coordinator, 'TABLE amid_moves', $wanted, 'pairs after that');
 push @workers, $fourth;
 my $moved = sprintf q{SELECT count(*) FROM citus_shards WHERE nodeport = %s AND table_name = }, $fourth->port;
 cmp_ok(result_of("$moved '$_'::regclass"), '>', 5, "shards of $_ are on the fourth node")

@@ -261,7 +261,21 @@ $coordinator->safe_psql('sorted', qq{CALL lsh_distributed_pairs('named', 'id', '
 is($coordinator->safe_psql('sorted', q{SELECT count(*) > 300, count(*) - count(DISTINCT (least(left_id, right_id), greatest(left_id, right_id))),
     count(*) FILTER (WHERE left_id COLLATE "C" > right_id) FROM named_pairs}), 't|0|0', 'ids that servers sort differently');
 
+# Targets of the same name in different schemas have different tables. Columns may have double quotes, as in SQL.
+result_of('CREATE SCHEMA "Aside"');
+result_of(job('"No."', '"Aside".kept', ', star_above => NULL'));
+compare_query($coordinator, 'TABLE "Aside".kept', wanted('id'), 'pairs of a target that has the name of another');
+result_of($kept);
+compare_query($coordinator, 'TABLE kept', wanted('id'), 'which still has its own');
+like(error_of(job('No.', 'nope.kept', '')), qr/schema "nope" does not exist/, 'a schema that is not there');
+$servers[1]->safe_psql('postgres', 'CREATE SCHEMA mine_job; CREATE TABLE mine_job.mine ()');
+like(error_of(job('No.', 'mine', '')), qr/schema mine_job already exists, and no job of public.mine has made it/, 'a schema of the user');
+is($servers[1]->safe_psql('postgres', 'SELECT count(*) FROM mine_job.mine; DROP SCHEMA mine_job CASCADE'), 0, 'is not dropped');
+
 # Tests error messages.
+like(error_of(job('No.', 'nowhere', '') =~ s/servers => '[^']*'/servers => '{}'/r), qr/must be different foreign servers/, 'no servers');
+like(error_of(job('No.', 'nowhere', '') =~ s/servers => '[^']*'/servers => '{nix}'/r), qr/must be different foreign servers/, 'an unknown server');
+like(error_of(job('No.', 'nowhere', '') =~ s/servers => '[^']*'/star_above => 3/r), qr/no Citus, and no servers are given/, 'servers left out');
 like(error_of(job('No.', 'kept', ', keep => true, threshold => 0.7')), qr/was begun with other arguments.*HINT: .*lsh_drop_distributed_pairs/s,
     'other arguments');
 like(error_of(job('The wording', 'nowhere', '')), qr/is not of one type and with a unique index/, 'a column that is not unique');

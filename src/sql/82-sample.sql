@@ -15,10 +15,10 @@
 -- As in 85-clusters.sql, calls pass all arguments, so that no other user's function can match a call better than ours.
 
 -- A format string for the hash of an id: its first argument is the id, its second the seed, both in SQL.
-CREATE FUNCTION _lsh_kept_id_hash(id_type regtype) RETURNS text
+CREATE FUNCTION _lsh_kept_id_hash(ids regtype) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT SET search_path = pg_catalog, pg_temp AS $$
-    SELECT CASE WHEN id_type IN ('int2', 'int4', 'int8') THEN 'pg_catalog.hashint8extended(%1$s, %2$s)'
-        WHEN id_type = 'uuid'::regtype THEN 'pg_catalog.uuid_hash_extended(%1$s, %2$s)'
+    SELECT CASE WHEN ids IN ('int2', 'int4', 'int8') THEN 'pg_catalog.hashint8extended(%1$s, %2$s)'
+        WHEN ids = 'uuid'::regtype THEN 'pg_catalog.uuid_hash_extended(%1$s, %2$s)'
         ELSE 'pg_catalog.hashtextextended(CAST(%1$s AS pg_catalog.text) COLLATE pg_catalog."C", %2$s)' END
 $$;
 COMMENT ON FUNCTION _lsh_kept_id_hash(regtype) IS 'how ids of a type are hashed';

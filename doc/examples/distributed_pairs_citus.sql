@@ -17,7 +17,7 @@ DECLARE
 BEGIN
     SET LOCAL citus.enable_schema_based_sharding = off;
     -- While Citus moves shards, new tables wait for the end of the move, which in turn waits for this transaction.
-    PERFORM set_config('lock_timeout', '30s', true);
+    SET LOCAL lock_timeout = '30s';
     IF NOT EXISTS (SELECT FROM pg_dist_partition WHERE logicalrelid = source AND partmethod = 'h'
                    AND column_to_column_name(logicalrelid, partkey) = id) THEN
         RAISE EXCEPTION '% is not distributed by its column %', source, id USING ERRCODE = 'wrong_object_type',

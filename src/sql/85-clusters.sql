@@ -160,7 +160,8 @@ DECLARE
     id_type text;
     equal text; -- the equality operator of the primary key
     arguments text; -- arguments of lsh_pairs() and lsh_clusters(), from threshold to method
-    hash text;
+    hash text; -- the hash of a row's content
+    id_hash text; -- a format string: the hash of an id
     lookup text;
     cost double precision; -- the cost of one lookup, as the planner estimates it
     clustered text; -- a call of lsh_clusters(); the query is filled in later
@@ -268,9 +269,9 @@ BEGIN
     SELECT q.id, q.cluster_id, q.component, q.content_hash, true AS there FROM %3$s AS q
 )', hash, source, target);
         IF written = 'true' THEN
-            EXECUTE format('SELECT %s._lsh_kept_id_hash($1)', schema) INTO hash USING kept.id_type::regtype;
+            EXECUTE format('SELECT %s._lsh_kept_id_hash($1)', schema) INTO id_hash USING kept.id_type::regtype;
             has_changes := format('(SELECT %1$s FROM now) OPERATOR(pg_catalog.<>) (SELECT %1$s FROM %2$s)', format(
-                'pg_catalog.concat(pg_catalog.count(*), '' '', pg_catalog.bit_xor(%s))', format(hash, 'id', format(
+                'pg_catalog.concat(pg_catalog.count(*), '' '', pg_catalog.bit_xor(%s))', format(id_hash, 'id', format(
                     'content_hash OPERATOR(pg_catalog.#) CAST(%L AS pg_catalog.int8)',
                     hashtextextended(gen_random_uuid()::text, 0)))), target);
         END IF;

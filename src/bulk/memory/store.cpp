@@ -285,7 +285,8 @@ void free_noted(host& owner, const store_note& note)
 
 std::size_t needed_bytes(const memory_budget& budget)
 {
-    const std::uint64_t bytes = budget.used + budget.filed;
+    // Memory that has been freed since may have been needed at the same time, so the limit was too low.
+    const std::uint64_t bytes = std::max<std::uint64_t>(budget.used + budget.filed, budget.limit);
     return bytes + bytes / 8; // with a larger budget, chunks are larger, and the last ones waste more
 }
 

@@ -109,7 +109,7 @@ void close_view(byte_store* view);
 // Frees the bytes that a note refers to. After this, views made from the note may be neither opened nor read.
 void free_noted(host& owner, const store_note& note);
 
-// How large the budget would have to be for everything to stay in memory.
+// How large the budget would have to be for everything to stay in memory. Something must have gone to a file.
 std::size_t needed_bytes(const memory_budget& budget);
 
 void append_slowly(byte_store& store, const void* bytes, std::size_t count);

@@ -166,11 +166,10 @@ void notice_spilling(const bulk::memory_budget& budget)
 {
     if (budget.filed == 0)
         return;
-    const std::size_t set = static_cast<std::size_t>(maintenance_work_mem) * 1024;
     ereport(NOTICE,
             errmsg("rows do not fit into maintenance_work_mem, so temporary files are used"),
             errhint("This is slower. Set maintenance_work_mem to '%zuMB' or more.",
-                    std::max(bulk::needed_bytes(budget), set + set / 8) / (1024 * 1024) + 1));
+                    bulk::needed_bytes(budget) / (1024 * 1024) + 1));
 }
 
 void notice_large_buckets(std::uint64_t buckets, std::uint32_t max_bucket)

@@ -4,12 +4,12 @@
 #   index_bench.sh MAKE_TEXTS [DOCUMENTS [SECTION...]]
 #
 # Runs on a throw-away server with everything in memory. The sections are: build (with sizes), lookup (measured on the
-# client by `latency`, beside MAKE_TEXTS), nearest (with recall), insert, single (1 to 16 writers), after (lookups after
-# single inserts), aged (lookups after half as many inserts as DOCUMENTS, and after VACUUM), constraint, tail (the
-# longest single insertions), hot (many equal texts), limit (ordered_scan_limit), cost (estimates against times) and
-# bloat (updates and VACUUM in turns). All of these run if no section is given. The section large runs only when it is
-# named: it measures ten times as many signatures as DOCUMENTS says, and compares the results with those for DOCUMENTS.
-# With 1,000,000 documents, set SHARED_BUFFERS=12GB.
+# client by `latency`, beside MAKE_TEXTS), nearest (with recall), insert, single (1 to 16 writers, with and without
+# durable commits), after (lookups after single inserts), aged (lookups after half as many inserts as DOCUMENTS, and
+# after VACUUM), constraint, tail (the longest single insertions), hot (many equal texts), limit (ordered_scan_limit),
+# cost (estimates against times) and bloat (updates and VACUUM in turns). All of these run if no section is given. The
+# section large runs only when it is named: it measures ten times as many signatures as DOCUMENTS says, and compares the
+# results with those for DOCUMENTS. With 1,000,000 documents, set SHARED_BUFFERS=12GB.
 # shellcheck disable=SC2016  # SQL's parameters
 set -euo pipefail
 
@@ -209,7 +209,7 @@ measure_insert() {
         times '>= 4'
 }
 
-single() { # TABLE WRITERS: rows a second, and bytes of WAL a row
+write_rows() { # TABLE WRITERS: rows a second, and bytes of WAL a row
     echo "INSERT INTO by_$1 SELECT $documents + 1000000 + n, sig FROM nextval('next_row') n,
           LATERAL (SELECT sig FROM fresh WHERE id = 1 + n % $fresh) s;" | tr '\n' ' ' >"$work/single.sql"
     local before
@@ -222,17 +222,13 @@ single() { # TABLE WRITERS: rows a second, and bytes of WAL a row
         END { print int(tps), int(bytes / rows) }' "$work/pgbench"
 }
 
-measure_single() {
-    need_index lsh
-    need bare
-    need_fresh
-    run -c 'CREATE SEQUENCE next_row MINVALUE 0' -c 'VACUUM by_lsh' -c 'VACUUM by_bare'
+single_rows() { # HOW, to be printed
     local writers
     for writers in 1 4 8 16; do
-        echo "Single rows, each a transaction, writers on this machine: $writers"
+        echo "Single rows, each a transaction, writers on this machine: $writers, $1"
         : >"$work/single"
         for ((turn = 0; turn < 5; turn++)); do
-            echo "$(single bare "$writers") $(single lsh "$writers")" >>"$work/single"
+            echo "$(write_rows bare "$writers") $(write_rows single "$writers")" >>"$work/single"
         done
         figure 'no index' "$(cut -d ' ' -f 1 "$work/single" | middle)" rows/s
         figure 'lsh' "$(cut -d ' ' -f 3 "$work/single" | middle)" rows/s
@@ -240,6 +236,25 @@ measure_single() {
     done
     figure 'WAL without index' "$(cut -d ' ' -f 2 "$work/single" | middle)" bytes
     figure 'WAL with lsh' "$(cut -d ' ' -f 4 "$work/single" | middle)" bytes
+}
+
+measure_single() {
+    need_index lsh single
+    need bare
+    need_fresh
+    run -c 'CREATE SEQUENCE next_row MINVALUE 0' -c 'VACUUM by_bare'
+    local setting settings=(fsync synchronous_commit full_page_writes)
+    for setting in "${settings[@]}"; do
+        run -c "ALTER SYSTEM SET $setting = on"
+    done
+    run -c 'SELECT FROM pg_reload_conf()' -c CHECKPOINT
+    single_rows 'with fsync and synchronous_commit, as by default'
+    for setting in "${settings[@]}"; do
+        run -c "ALTER SYSTEM RESET $setting"
+    done
+    run -c 'SELECT FROM pg_reload_conf()' -c CHECKPOINT
+    single_rows 'without'
+    run -c 'DROP TABLE by_single'
 }
 
 measure_after() {
@@ -316,12 +331,12 @@ first_by() { echo "'$(run -c "SELECT sig FROM signed ORDER BY $1 LIMIT 1")'::min
 exists_function() { [[ $(run -c "SELECT to_regproc('each_ms') IS NOT NULL") == t ]]; }
 
 measure_tail() {
-    need_index lsh
+    need_index lsh tail
     need_fresh
     local rows=$((documents < 262144 ? documents : 262144))
     echo "Single insertions, $rows, with statement_timeout = 200 ms, by the client's clock:"
     run -c 'CREATE SEQUENCE tail_row MINVALUE 0'
-    echo "INSERT INTO by_lsh SELECT $documents + 100000000 + n, sig FROM nextval('tail_row') n,
+    echo "INSERT INTO by_tail SELECT $documents + 100000000 + n, sig FROM nextval('tail_row') n,
           LATERAL (SELECT sig FROM fresh WHERE id = 1 + n % $fresh) s;" | tr '\n' ' ' >"$work/tail.sql"
     (cd "$work" && PGOPTIONS='-c statement_timeout=200ms' "$("${PG_CONFIG:-pg_config}" --bindir)/pgbench" -n \
         -M prepared -c 1 -t "$rows" -f tail.sql -l --log-prefix=tail --failures-detailed) >"$work/pgbench" 2>&1
@@ -332,7 +347,8 @@ measure_tail() {
     figure 'p50' "$(middle <"$work/times")" us
     figure 'p99.99' "$(awk '{ t[NR] = $1 } END { print t[int(NR * 0.9999)] / 1000 }' "$work/times")" ms '<= 5'
     figure 'the longest' "$(tail -1 "$work/times" | awk '{ print $1 / 1000 }')" ms '<= 20'
-    figure 'runs' "$(run -c "SELECT runs FROM lsh_check('lsh_sig')")" ''
+    figure 'runs' "$(run -c "SELECT runs FROM lsh_check('tail_sig')")" ''
+    run -c 'DROP TABLE by_tail'
 }
 
 measure_hot() {

@@ -110,7 +110,7 @@ bool go_on(scan_state& state, bool bounded)
             if (left <= 0)
                 return true;
             state.entries = std::min(state.entries, static_cast<std::size_t>(left));
-        } else if (should_compare_all(state.size, static_cast<double>(look.entries))) {
+        } else if (should_compare_all(state.size, static_cast<double>(look.candidates))) {
             state.plan = {0, 0};
             break;
         }
@@ -165,7 +165,7 @@ void gather_rest(scan_state& state)
     look.found.wanted = 0;
     look.found.room = room_for(sizeof(candidate));
     while (state.plan.depth > 0 && find_some(look, room_for(sizeof(std::uint64_t)))) {
-        if (should_compare_all(state.size, static_cast<double>(look.entries)))
+        if (should_compare_all(state.size, static_cast<double>(look.candidates)))
             state.plan = {0, 0};
     }
     if (state.plan.depth == 0)
@@ -181,7 +181,7 @@ void search_similar(scan_state& state)
     Assert(state.has_narrow && !state.complete && state.at == state.end);
     found.remember(0, state.end);
     found.rows.count = 0;
-    if (should_compare_all(state.size, static_cast<double>(state.look.entries)))
+    if (should_compare_all(state.size, static_cast<double>(state.look.candidates)))
         state.plan = {0, 0};
     if (state.plan.depth == 0 || found.given.count >= room_for(sizeof(rank))) {
         gather_rest(state);

@@ -258,10 +258,10 @@ bool read_ranges(search& state, std::size_t most)
 // Compares the records whose numbers were read.
 bool consider_numbers(search& state)
 {
-    state.entries += state.numbers.count;
     sort_answering(std::span(state.numbers));
     std::uint64_t* const numbers = state.numbers.at;
     const auto count = static_cast<std::size_t>(std::unique(numbers, state.numbers.end()) - numbers);
+    state.candidates += count;
     const int place_bits = state.shape.place_bits;
     for (std::size_t at = 0; at < count;) {
         CHECK_FOR_INTERRUPTS();
@@ -358,7 +358,7 @@ void start_again(search& state)
         fail_damaged(state.index, meta_block, "A page of a run is missing.");
     state.found.rows.count = 0;
     state.has_ranges = false;
-    state.entries = 0;
+    state.candidates = 0;
 }
 
 } // namespace
@@ -375,7 +375,7 @@ void begin_bands(search& state, const scan_plan& plan)
     for (int band = 0; band < plan.bands; band++)
         state.keys.add(band_entry_key(query, state.shape, band) & ~state.span);
     state.has_ranges = false;
-    state.entries = 0;
+    state.candidates = 0;
     state.found.rows.count = 0;
     read_state(state);
 }

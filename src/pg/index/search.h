@@ -49,7 +49,7 @@ struct search {
     growing<entry_range> ranges;
     bool has_ranges; // false: find_ranges() must be called first
     growing<std::uint64_t> numbers;
-    std::uint64_t entries; // how many entries have been read since the search began
+    std::uint64_t candidates; // how many records have been compared because of their entries, since begin_bands()
 };
 
 // The number of a record: its block, and its place on that page.

@@ -157,6 +157,54 @@ SELECT pg_temp.work_of('SELECT count(*) FROM documents a JOIN documents b ON b.s
 SELECT pg_temp.work_of('SELECT id FROM documents WHERE sig % NULL', '');
 SELECT pg_temp.work_of('SELECT id FROM documents WHERE id = 7', '');
 
+-- A search can have returned rows when so many candidates turn up that it compares all records instead. No row is
+-- missing then, and none is returned twice.
+CREATE TABLE crowd AS SELECT id, minhash(CASE WHEN id % 5 < 3 THEN 'many rows have this text' ELSE md5(id::text) END)
+    AS sig FROM generate_series(1, 12000) id;
+CREATE INDEX crowd_sig ON crowd USING lsh (sig);
+ANALYZE crowd;
+SET enable_seqscan = off;
+SET enable_sort = off;
+SET cursor_tuple_fraction = 0.001;
+-- With these costs, some hundred candidates are not too many, but thousands are.
+SET random_page_cost = 1;
+SET cpu_operator_cost = 0.0001;
+CREATE FUNCTION pg_temp.crowd_rows(query text, OUT rows bigint, OUT twice bigint, OUT missing bigint, OUT wrong bigint)
+LANGUAGE plpgsql AS $$
+DECLARE
+    c refcursor;
+    one int;
+    ids int[] := '{}';
+BEGIN
+    OPEN c FOR EXECUTE query;
+    LOOP
+        FETCH c INTO one;
+        EXIT WHEN NOT FOUND;
+        ids := ids || one;
+    END LOOP;
+    CLOSE c;
+    SET LOCAL enable_indexscan = off;
+    SET LOCAL enable_bitmapscan = off;
+    SELECT cardinality(ids), cardinality(ids) - count(DISTINCT f), count(*) FILTER (WHERE f IS NULL),
+        count(*) FILTER (WHERE r IS NULL) INTO rows, twice, missing, wrong
+    FROM unnest(ids) f FULL JOIN (SELECT id FROM crowd WHERE sig % (SELECT sig FROM crowd WHERE id = 1)) r ON r.id = f;
+END $$;
+SET enable_bitmapscan = off;
+SELECT * FROM pg_temp.crowd_rows('SELECT id FROM crowd WHERE sig % (SELECT sig FROM crowd WHERE id = 1)');
+SELECT * FROM pg_temp.crowd_rows('SELECT id FROM crowd WHERE sig % (SELECT sig FROM crowd WHERE id = 1)
+    ORDER BY sig <%> (SELECT sig FROM crowd WHERE id = 1)');
+SET enable_bitmapscan = on;
+SET enable_indexscan = off;
+SELECT * FROM pg_temp.crowd_rows('SELECT id FROM crowd WHERE sig % (SELECT sig FROM crowd WHERE id = 1)');
+RESET enable_indexscan;
+RESET enable_bitmapscan;
+RESET enable_seqscan;
+RESET enable_sort;
+RESET cursor_tuple_fraction;
+RESET random_page_cost;
+RESET cpu_operator_cost;
+DROP TABLE crowd;
+
 -- The index follows inserts, updates and deletes in the table, whether committed or rolled back.
 BEGIN;
 INSERT INTO documents SELECT 400 + id, upper(body) FROM documents WHERE id <= 10;

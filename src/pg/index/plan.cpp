@@ -37,8 +37,9 @@ constexpr double unrelated = 0.034;
 constexpr double operators_a_record = 1;
 
 // The cost of finding and comparing one candidate, besides that of its page, in units of cpu_operator_cost. Unlike
-// neighbouring records, a candidate is read from memory at random, so it takes about 0.5 us instead of 6 ns.
-constexpr double operators_a_candidate = 400;
+// neighbouring records, candidates are read from memory at random, so one takes about 0.5 us instead of 6 ns. This
+// value is between what would suit pages in memory and what would suit the default of random_page_cost, 4.
+constexpr double operators_a_candidate = 250;
 
 // The cost of descending through one page, in units of cpu_operator_cost, as in PostgreSQL's btree.
 constexpr double operators_a_page = 50;
@@ -137,7 +138,7 @@ double expected_candidates(const scan_plan& plan, double records)
 
 bool should_compare_all(const index_size& size, double candidates)
 {
-    return cost_of_candidates(size, candidates) > cost_of_all(size);
+    return candidates > first_candidates && cost_of_candidates(size, candidates) > cost_of_all(size);
 }
 
 void estimate_cost(PlannerInfo* root,

@@ -23,9 +23,10 @@ constexpr double ordered_recall = 0.999;
 // records.
 constexpr int least_depth = 3;
 
-// How many entries of a range are read at first, and the factor by which this number grows each time.
+// How many entries of a range are read at first, so that the first rows come soon, and later: as many as memory has
+// room for, so that one decision whether to compare all records instead is about all candidates.
 constexpr std::size_t first_entries = first_candidates;
-constexpr std::size_t more_entries = 8;
+constexpr std::size_t more_entries = std::numeric_limits<std::size_t>::max();
 
 // How many of the best rows are kept at first, and the factor by which this number grows each time.
 constexpr std::size_t first_wanted = 256;
@@ -102,17 +103,19 @@ bool go_on(scan_state& state, bool bounded)
 {
     search& look = state.look;
     while (state.plan.depth > 0) {
-        if (!find_some(look, state.entries))
+        const progress result = find_some(look, state.entries, bounded ? nullptr : &state.size);
+        if (result == progress::ended)
             return true;
-        state.entries *= more_entries;
+        if (result == progress::too_much) {
+            state.plan = {0, 0};
+            break;
+        }
+        state.entries = more_entries;
         if (bounded) {
             const double left = left_to_compare(state);
             if (left <= 0)
                 return true;
-            state.entries = std::min(state.entries, static_cast<std::size_t>(left));
-        } else if (should_compare_all(state.size, static_cast<double>(look.candidates))) {
-            state.plan = {0, 0};
-            break;
+            state.entries = static_cast<std::size_t>(left / static_cast<double>(look.ranges.count)) + 1;
         }
         if (give_equal(state))
             return false;
@@ -144,11 +147,6 @@ void begin_search(scan_state& state, double threshold)
     const double recall = state.for_constraint ? recall_of_constraints : recall_of_lookups;
     if (state.has_keys)
         state.plan = plan_scan(threshold, look.shape.shape, recall);
-    // Compare all records if this is cheaper. For an index with a scope, the costs cannot be compared here, because it
-    // is not known how many records are in the query's scope.
-    if (state.plan.depth > 0 && look.shape.scope_bytes == 0 &&
-        should_compare_all(state.size, expected_candidates(state.plan, state.size.records)))
-        state.plan = {0, 0};
     if (state.plan.depth > 0 && !look.in_order)
         begin_bands(look, state.plan);
 }
@@ -164,12 +162,13 @@ void gather_rest(scan_state& state)
     search& look = state.look;
     look.found.wanted = 0;
     look.found.room = room_for(sizeof(candidate));
-    while (state.plan.depth > 0 && find_some(look, room_for(sizeof(std::uint64_t)))) {
-        if (should_compare_all(state.size, static_cast<double>(look.candidates)))
-            state.plan = {0, 0};
-    }
-    if (state.plan.depth == 0)
+    progress result = state.plan.depth > 0 ? progress::more : progress::too_much;
+    while (result == progress::more)
+        result = find_some(look, more_entries, &state.size);
+    if (result == progress::too_much) {
+        state.plan = {0, 0};
         find_in_all(look);
+    }
     look.found.finish();
     give_found(state, last_rank);
     state.complete = true;
@@ -181,15 +180,19 @@ void search_similar(scan_state& state)
     Assert(state.has_narrow && !state.complete && state.at == state.end);
     found.remember(0, state.end);
     found.rows.count = 0;
-    if (should_compare_all(state.size, static_cast<double>(state.look.candidates)))
-        state.plan = {0, 0};
     if (state.plan.depth == 0 || found.given.count >= room_for(sizeof(rank))) {
         gather_rest(state);
         return;
     }
     found.room = std::numeric_limits<std::size_t>::max(); // each batch is limited anyway
-    state.complete = !find_some(state.look, state.entries);
-    state.entries *= more_entries;
+    const progress result = find_some(state.look, state.entries, &state.size);
+    if (result == progress::too_much) {
+        state.plan = {0, 0};
+        gather_rest(state);
+        return;
+    }
+    state.complete = result == progress::ended;
+    state.entries = more_entries;
     found.sort_rows();
     state.at = 0;
     state.end = found.rows.count;

@@ -258,10 +258,8 @@ bool read_ranges(search& state, std::size_t most)
 // Compares the records whose numbers were read.
 bool consider_numbers(search& state)
 {
-    sort_answering(std::span(state.numbers));
-    std::uint64_t* const numbers = state.numbers.at;
-    const auto count = static_cast<std::size_t>(std::unique(numbers, state.numbers.end()) - numbers);
-    state.candidates += count;
+    const std::uint64_t* const numbers = state.numbers.at;
+    const std::size_t count = state.numbers.count;
     const int place_bits = state.shape.place_bits;
     for (std::size_t at = 0; at < count;) {
         CHECK_FOR_INTERRUPTS();
@@ -329,13 +327,23 @@ bool find_ranges(search& state)
     return valid && consider_chain(state, state.now.tail_first, state.now.tail_pages);
 }
 
-bool try_some(search& state, std::size_t entries)
+// Returns false if a run's pages are gone.
+bool try_some(search& state, std::size_t entries, const index_size* size, progress& result)
 {
     if (!state.has_ranges && !find_ranges(state))
         return false;
     state.has_ranges = true;
-    state.numbers.count = 0;
-    return read_ranges(state, entries) && consider_numbers(state);
+    growing<std::uint64_t>& numbers = state.numbers;
+    numbers.count = 0;
+    if (!read_ranges(state, entries))
+        return false;
+    sort_answering(std::span(numbers));
+    numbers.count = static_cast<std::size_t>(std::unique(numbers.at, numbers.end()) - numbers.at);
+    state.candidates += numbers.count;
+    result = state.ranges.count > 0 ? progress::more : progress::ended;
+    if (size != nullptr && should_compare_all(*size, static_cast<double>(state.candidates)))
+        result = progress::too_much;
+    return result == progress::too_much || consider_numbers(state);
 }
 
 bool try_all(search& state)
@@ -380,11 +388,12 @@ void begin_bands(search& state, const scan_plan& plan)
     read_state(state);
 }
 
-bool find_some(search& state, std::size_t entries)
+progress find_some(search& state, std::size_t entries, const index_size* size)
 {
-    while (!try_some(state, entries))
+    progress result = progress::ended;
+    while (!try_some(state, entries, size, result))
         start_again(state);
-    return state.ranges.count > 0;
+    return result;
 }
 
 void find_in_all(search& state)

@@ -61,9 +61,15 @@ inline std::uint64_t number_of(const layout& shape, BlockNumber block, int place
 // Begins a search by bands.
 void begin_bands(search& state, const scan_plan& plan);
 
-// Reads up to `entries` more entries of each range, and compares their records. The first call also compares the
-// records of the tail. Returns whether entries are left.
-bool find_some(search& state, std::size_t entries);
+enum class progress {
+    more,     // entries are left
+    ended,    // no entries are left
+    too_much, // comparing all records is cheaper than comparing those that the entries lead to
+};
+
+// Reads up to `entries` more entries of each range, and compares their records, unless that is too much. The first call
+// also compares the records of the tail. `size` has the costs; null: nothing is too much.
+progress find_some(search& state, std::size_t entries, const index_size* size);
 
 // Compares all records.
 void find_in_all(search& state);

@@ -360,6 +360,8 @@ measure_hot() {
         FROM signed LIMIT $half" -c 'CREATE INDEX hot_sig ON by_hot USING lsh (sig)' -c 'VACUUM ANALYZE by_hot'
     figure 'WHERE sig % q LIMIT 1' "$(each 'SET enable_seqscan = off' \
         "SELECT id FROM by_hot WHERE sig % $same LIMIT 1" 50)" ms '<= 1'
+    figure 'WHERE sig % q LIMIT 1000' "$(each 'SET enable_seqscan = off; SET enable_bitmapscan = off' \
+        "SELECT id FROM by_hot WHERE sig % $same LIMIT 1000" 20)" ms
     figure 'ORDER BY sig <%> q LIMIT 10' "$(each 'SET enable_seqscan = off' \
         "SELECT id FROM by_hot ORDER BY sig <%> $same LIMIT 10" 20)" ms '<= 10'
     run -c 'DROP TABLE by_hot'

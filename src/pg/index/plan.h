@@ -45,8 +45,8 @@ index_size size_of(const meta& now, const layout& shape, Oid tablespace);
 // has no meaning for a plan of depth 0.
 double expected_candidates(const scan_plan& plan, double records);
 
-// Whether it is cheaper to compare all records than to fetch this many candidates. False for the few candidates that
-// are read first, whose cost hardly matters.
+// Whether it is cheaper to compare all records than to fetch this many candidates. False for up to
+// first_candidates, whose cost hardly matters.
 bool should_compare_all(const index_size& size, double candidates);
 
 } // namespace minhash::pg::index

@@ -23,10 +23,11 @@ constexpr double ordered_recall = 0.999;
 // records.
 constexpr int least_depth = 3;
 
-// How many entries of a range are read at first, so that the first rows come soon, and later: as many as memory has
-// room for, so that one decision whether to compare all records instead is about all candidates.
+// How many entries of a range are read at first, the factor by which this number grows while rows are found, and the
+// number that is enough for all entries that memory has room for.
 constexpr std::size_t first_entries = first_candidates;
-constexpr std::size_t more_entries = std::numeric_limits<std::size_t>::max();
+constexpr std::size_t more_entries = 8;
+constexpr std::size_t all_entries = std::size_t{1} << 40;
 
 // How many of the best rows are kept at first, and the factor by which this number grows each time.
 constexpr std::size_t first_wanted = 256;
@@ -97,25 +98,34 @@ bool give_equal(scan_state& state)
     return state.end > 0;
 }
 
+// Continues a search by bands. Batches grow slowly while rows are found, because the query may want no more of them.
+// Otherwise, the next batch has all entries, so that one decision whether to compare all records is about all of them.
+progress find_batch(scan_state& state, const index_size* size)
+{
+    const std::uint64_t before = state.look.work.found;
+    const progress result = find_some(state.look, state.entries, size);
+    state.entries = state.look.work.found > before ? std::min(state.entries * more_entries, all_entries) : all_entries;
+    return result;
+}
+
 // Continues a search until it has ended, and returns true. Returns false earlier if there are rows that may be returned
 // before the search has ended.
 bool go_on(scan_state& state, bool bounded)
 {
     search& look = state.look;
     while (state.plan.depth > 0) {
-        const progress result = find_some(look, state.entries, bounded ? nullptr : &state.size);
+        const progress result = find_batch(state, bounded ? nullptr : &state.size);
         if (result == progress::ended)
             return true;
         if (result == progress::too_much) {
             state.plan = {0, 0};
             break;
         }
-        state.entries = more_entries;
         if (bounded) {
             const double left = left_to_compare(state);
             if (left <= 0)
                 return true;
-            state.entries = static_cast<std::size_t>(left / static_cast<double>(look.ranges.count)) + 1;
+            state.entries = std::min(state.entries, static_cast<std::size_t>(left));
         }
         if (give_equal(state))
             return false;
@@ -164,7 +174,7 @@ void gather_rest(scan_state& state)
     look.found.room = room_for(sizeof(candidate));
     progress result = state.plan.depth > 0 ? progress::more : progress::too_much;
     while (result == progress::more)
-        result = find_some(look, more_entries, &state.size);
+        result = find_some(look, all_entries, &state.size);
     if (result == progress::too_much) {
         state.plan = {0, 0};
         find_in_all(look);
@@ -185,14 +195,13 @@ void search_similar(scan_state& state)
         return;
     }
     found.room = std::numeric_limits<std::size_t>::max(); // each batch is limited anyway
-    const progress result = find_some(state.look, state.entries, &state.size);
+    const progress result = find_batch(state, &state.size);
     if (result == progress::too_much) {
         state.plan = {0, 0};
         gather_rest(state);
         return;
     }
     state.complete = result == progress::ended;
-    state.entries = more_entries;
     found.sort_rows();
     state.at = 0;
     state.end = found.rows.count;

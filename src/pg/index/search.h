@@ -49,7 +49,7 @@ struct search {
     growing<entry_range> ranges;
     bool has_ranges; // false: find_ranges() must be called first
     growing<std::uint64_t> numbers;
-    std::uint64_t candidates; // how many records have been compared because of their entries, since begin_bands()
+    std::uint64_t candidates; // the number of candidates of all batches, since the search began
 };
 
 // The number of a record: its block, and its place on that page.
@@ -64,11 +64,11 @@ void begin_bands(search& state, const scan_plan& plan);
 enum class progress {
     more,     // entries are left
     ended,    // no entries are left
-    too_much, // comparing all records is cheaper than comparing those that the entries lead to
+    too_much, // there are so many candidates that comparing all records is cheaper
 };
 
-// Reads up to `entries` more entries of each range, and compares their records, unless that is too much. The first call
-// also compares the records of the tail. `size` has the costs; null: nothing is too much.
+// Reads up to `entries` more entries of each range, and compares their records, unless the candidates have become too
+// many. The first call also compares the records of the tail. `size` has the costs; null: no number is too much.
 progress find_some(search& state, std::size_t entries, const index_size* size);
 
 // Compares all records.

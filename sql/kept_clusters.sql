@@ -512,7 +512,7 @@ BEGIN
     PERFORM lsh_refresh_clusters('kept_slow');
 EXCEPTION WHEN query_canceled THEN
     GET STACKED DIAGNOSTICS context = PG_EXCEPTION_CONTEXT;
-    RAISE WARNING '%, in a few lines: %', SQLERRM, length(context) < 2000;
+    RAISE WARNING '%, in a few lines: %', SQLERRM, length(context) < 500;
 END $$;
 RESET statement_timeout;
 

@@ -100,12 +100,16 @@ bool give_equal(scan_state& state)
 
 // Continues a search by bands. Batches grow slowly while rows are found, because the query may want no more of them.
 // Otherwise, the next batch has all entries, so that one decision whether to compare all records is about all of them.
-progress find_batch(scan_state& state, const index_size* size)
+// If comparing all records is cheaper, and the scan is not bounded, the plan becomes to compare them (depth 0). Returns
+// whether entries are left.
+bool find_batch(scan_state& state, bool bounded)
 {
     const std::uint64_t before = state.look.work.found;
-    const progress result = find_some(state.look, state.entries, size);
+    const progress result = find_some(state.look, state.entries, bounded ? nullptr : &state.size);
     state.entries = state.look.work.found > before ? std::min(state.entries * more_entries, all_entries) : all_entries;
-    return result;
+    if (result == progress::too_much)
+        state.plan = {0, 0};
+    return result == progress::more;
 }
 
 // Continues a search until it has ended, and returns true. Returns false earlier if there are rows that may be returned
@@ -114,13 +118,11 @@ bool go_on(scan_state& state, bool bounded)
 {
     search& look = state.look;
     while (state.plan.depth > 0) {
-        const progress result = find_batch(state, bounded ? nullptr : &state.size);
-        if (result == progress::ended)
-            return true;
-        if (result == progress::too_much) {
-            state.plan = {0, 0};
+        const bool more = find_batch(state, bounded);
+        if (state.plan.depth == 0)
             break;
-        }
+        if (!more)
+            return true;
         if (bounded) {
             const double left = left_to_compare(state);
             if (left <= 0)
@@ -172,13 +174,12 @@ void gather_rest(scan_state& state)
     search& look = state.look;
     look.found.wanted = 0;
     look.found.room = room_for(sizeof(candidate));
-    progress result = state.plan.depth > 0 ? progress::more : progress::too_much;
-    while (result == progress::more)
-        result = find_some(look, all_entries, &state.size);
-    if (result == progress::too_much) {
-        state.plan = {0, 0};
-        find_in_all(look);
+    for (bool more = true; more && state.plan.depth > 0;) {
+        state.entries = all_entries;
+        more = find_batch(state, false);
     }
+    if (state.plan.depth == 0)
+        find_in_all(look);
     look.found.finish();
     give_found(state, last_rank);
     state.complete = true;
@@ -195,13 +196,12 @@ void search_similar(scan_state& state)
         return;
     }
     found.room = std::numeric_limits<std::size_t>::max(); // each batch is limited anyway
-    const progress result = find_batch(state, &state.size);
-    if (result == progress::too_much) {
-        state.plan = {0, 0};
+    const bool more = find_batch(state, false);
+    if (state.plan.depth == 0) {
         gather_rest(state);
         return;
     }
-    state.complete = result == progress::ended;
+    state.complete = !more;
     found.sort_rows();
     state.at = 0;
     state.end = found.rows.count;

@@ -327,23 +327,24 @@ bool find_ranges(search& state)
     return valid && consider_chain(state, state.now.tail_first, state.now.tail_pages);
 }
 
-// Returns false if a run's pages are gone.
-bool try_some(search& state, std::size_t entries, const index_size* size, progress& result)
+// Returns nothing if a run's pages are gone.
+std::optional<progress> try_some(search& state, std::size_t entries, const index_size* size)
 {
     if (!state.has_ranges && !find_ranges(state))
-        return false;
+        return std::nullopt;
     state.has_ranges = true;
     growing<std::uint64_t>& numbers = state.numbers;
     numbers.count = 0;
     if (!read_ranges(state, entries))
-        return false;
+        return std::nullopt;
     sort_answering(std::span(numbers));
     numbers.count = static_cast<std::size_t>(std::unique(numbers.at, numbers.end()) - numbers.at);
     state.candidates += numbers.count;
-    result = state.ranges.count > 0 ? progress::more : progress::ended;
     if (size != nullptr && should_compare_all(*size, static_cast<double>(state.candidates)))
-        result = progress::too_much;
-    return result == progress::too_much || consider_numbers(state);
+        return progress::too_much;
+    if (!consider_numbers(state))
+        return std::nullopt;
+    return state.ranges.count > 0 ? progress::more : progress::ended;
 }
 
 bool try_all(search& state)
@@ -390,10 +391,11 @@ void begin_bands(search& state, const scan_plan& plan)
 
 progress find_some(search& state, std::size_t entries, const index_size* size)
 {
-    progress result = progress::ended;
-    while (!try_some(state, entries, size, result))
+    for (;;) {
+        if (const std::optional<progress> result = try_some(state, entries, size))
+            return *result;
         start_again(state);
-    return result;
+    }
 }
 
 void find_in_all(search& state)

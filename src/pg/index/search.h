@@ -64,7 +64,7 @@ void begin_bands(search& state, const scan_plan& plan);
 enum class progress {
     more,     // entries are left
     ended,    // no entries are left
-    too_much, // there are so many candidates that comparing all records is cheaper
+    too_much, // comparing all records is cheaper than comparing the candidates
 };
 
 // Reads up to `entries` more entries of each range, and compares their records, unless the candidates have become too

@@ -157,8 +157,7 @@ SELECT pg_temp.work_of('SELECT count(*) FROM documents a JOIN documents b ON b.s
 SELECT pg_temp.work_of('SELECT id FROM documents WHERE sig % NULL', '');
 SELECT pg_temp.work_of('SELECT id FROM documents WHERE id = 7', '');
 
--- A search can have returned rows when so many candidates turn up that it compares all records instead. No row is
--- missing then, and none is returned twice.
+-- A search may turn to comparing all records when it has already returned some rows. It still returns every row once.
 CREATE TABLE crowd AS SELECT id, minhash(CASE WHEN id % 5 < 3 THEN 'many rows have this text' ELSE md5(id::text) END)
     AS sig FROM generate_series(1, 12000) id;
 CREATE INDEX crowd_sig ON crowd USING lsh (sig);

@@ -238,21 +238,19 @@ single_rows() { # HOW, to be printed
     figure 'WAL with lsh' "$(cut -d ' ' -f 4 "$work/single" | middle)" bytes
 }
 
+set_durability() { # on or off
+    run -c "ALTER SYSTEM SET fsync = $1" -c "ALTER SYSTEM SET synchronous_commit = $1" \
+        -c "ALTER SYSTEM SET full_page_writes = $1" -c 'SELECT FROM pg_reload_conf()' -c CHECKPOINT
+}
+
 measure_single() {
     need_index lsh single
     need bare
     need_fresh
     run -c 'CREATE SEQUENCE next_row MINVALUE 0' -c 'VACUUM by_bare'
-    local setting settings=(fsync synchronous_commit full_page_writes)
-    for setting in "${settings[@]}"; do
-        run -c "ALTER SYSTEM SET $setting = on"
-    done
-    run -c 'SELECT FROM pg_reload_conf()' -c CHECKPOINT
+    set_durability on
     single_rows 'with fsync and synchronous_commit, as by default'
-    for setting in "${settings[@]}"; do
-        run -c "ALTER SYSTEM RESET $setting"
-    done
-    run -c 'SELECT FROM pg_reload_conf()' -c CHECKPOINT
+    set_durability off
     single_rows 'without'
     run -c 'DROP TABLE by_single'
 }

@@ -76,8 +76,10 @@ CREATE TEMP TABLE holes AS SELECT id, CASE WHEN id % 10 > 0 THEN minhash('text')
     FROM generate_series(1, 1000) id;
 CREATE TEMP TABLE unknown AS SELECT * FROM texts LIMIT 600;
 ANALYZE texts, few, holes;
--- At thresholds from 0.5 on, the planner expects hardly more than the equal rows. The lower the threshold, the more
--- rows it expects. At 0 it expects all rows.
+-- If nothing similar is among the rows that ANALYZE has seen, the planner expects hardly more than the equal rows at
+-- thresholds from 0.5 on. The lower the threshold, the more rows it expects. At 0 it expects all rows. The joined texts
+-- differ only in their numbers, so many pairs are similar: in fact 1,000, 15,054, 999,700 and then all pairs of the
+-- first join, and 900, 99,200 and then all of the second one.
 SELECT threshold, pg_temp.expected('SELECT FROM texts WHERE sig % minhash(''text'')') AS distinct,
     pg_temp.expected('SELECT FROM few WHERE sig % minhash(''text'')') AS ten_different,
        pg_temp.expected('SELECT FROM holes WHERE sig % minhash(''text'')') AS tenth_null,
@@ -87,7 +89,8 @@ SELECT threshold, pg_temp.expected('SELECT FROM texts WHERE sig % minhash(''text
 FROM unnest(ARRAY[1, 0.8, 0.5, 0.2, 0.05, 0]) threshold, set_config('minhash_lsh.similarity_threshold', threshold::text,
     false);
 RESET minhash_lsh.similarity_threshold;
--- In a table of a million rows, the planner expects a few near-duplicates, not thousands.
+-- In a table of a million rows, the planner expects a few near-duplicates of a text that is similar to none of the
+-- sample, and as many for a query that is not known as for an average row of the sample.
 BEGIN;
 UPDATE pg_class SET reltuples = 1000000 WHERE oid IN ('texts'::regclass, 'unknown'::regclass);
 SELECT pg_temp.expected('SELECT FROM texts') AS all,

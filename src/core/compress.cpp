@@ -92,4 +92,13 @@ double similarity_of(const scheme& scheme, std::uint32_t equal) noexcept
     return std::max(0.0, (share - accident) / (1 - accident));
 }
 
+std::uint32_t least_equal_slots(const scheme& scheme, double similarity) noexcept
+{
+    assert(similarity >= 0 && similarity <= 1);
+    std::uint32_t equal = static_cast<std::uint32_t>(std::max(0.0, similarity * scheme.num_hashes - 1));
+    while (equal < scheme.num_hashes && similarity_of(scheme, equal) < similarity)
+        equal++;
+    return equal;
+}
+
 } // namespace minhash

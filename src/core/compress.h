@@ -33,4 +33,7 @@ void count_agreements(const std::uint8_t* copies,
 // The similarity estimated from `equal` equal slots: their share, corrected for slots that agree by chance.
 double similarity_of(const scheme& scheme, std::uint32_t equal) noexcept;
 
+// The least number of equal slots from which this similarity, 0 to 1, is estimated, or all slots if none is enough.
+std::uint32_t least_equal_slots(const scheme& scheme, double similarity) noexcept;
+
 } // namespace minhash

@@ -4,6 +4,7 @@
 #include "pg/index/am.h"
 #include "pg/index/options.h"
 #include "pg/settings.h"
+#include "pg/similar/width.h"
 
 #include "core/kernels.h"
 #include "core/probe.h"
@@ -121,5 +122,6 @@ void _PG_init(void)
         nullptr);
     index::define_options();
     show_scans(index::show_scan);
+    tell_widths();
     MarkGUCPrefixReserved("minhash_lsh");
 }

@@ -22,12 +22,17 @@ CREATE FUNCTION _minhash_signature_typmod_in(cstring[]) RETURNS integer
     AS 'MODULE_PATHNAME', 'minhash_signature_typmod_in' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION _minhash_signature_typmod_in(cstring[]) IS 'type modifier of minhash_signature';
 
+CREATE FUNCTION _minhash_typanalyze(internal) RETURNS boolean
+    AS 'MODULE_PATHNAME', 'minhash_typanalyze' LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION _minhash_typanalyze(internal) IS 'statistics of minhash_signature: also keeps a sample';
+
 CREATE TYPE minhash_signature (
     INPUT = _minhash_signature_in,
     OUTPUT = _minhash_signature_out,
     RECEIVE = _minhash_signature_recv,
     SEND = _minhash_signature_send,
     TYPMOD_IN = _minhash_signature_typmod_in,
+    ANALYZE = _minhash_typanalyze,
     INTERNALLENGTH = VARIABLE,
     ALIGNMENT = int4,
     STORAGE = external

@@ -11,16 +11,6 @@ namespace minhash::bulk {
 
 namespace {
 
-// The minimum number of equal slots for which the similarity reaches the threshold, with the same rounding as in the
-// comparison.
-std::uint32_t least_reaching(double threshold, const scheme& scheme)
-{
-    std::uint32_t equal = static_cast<std::uint32_t>(threshold * scheme.num_hashes);
-    while (equal < scheme.num_hashes && similarity_of(scheme, equal) < threshold)
-        equal++;
-    return equal;
-}
-
 void read_elements(void* from, std::uint32_t row, distinct_elements& set)
 {
     verifier& state = *static_cast<verifier*>(from);
@@ -104,7 +94,7 @@ void start_verifier(verifier& state, row_set& rows)
     const int hashes = task.scheme.num_hashes;
     state.least_equal =
         task.exact ? static_cast<std::uint32_t>(least_agreement(task.threshold, hashes, share_missed(task.recall)))
-                   : least_reaching(task.threshold, task.scheme);
+                   : least_equal_slots(task.scheme, task.threshold);
     state.start = rows.kept; // the first slots, even if rows.start has all slots (task.whole_slots)
     state.start.num_hashes = std::min(task.scheme.num_hashes, slots_at_start);
     state.least_at_start = least_at_start(task, state.least_equal);

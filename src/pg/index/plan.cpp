@@ -45,27 +45,44 @@ constexpr double operators_a_candidate = 250;
 // The cost of descending through one page, in units of cpu_operator_cost, as in PostgreSQL's btree.
 constexpr double operators_a_page = 50;
 
-double cost_of_all(const index_size& size)
+// The cost of reading pages, and that of all else. In a nested loop, only pages are saved.
+struct work {
+    double pages;
+    double cpu;
+
+    double total() const { return pages + cpu; }
+};
+
+work work_of_all(const index_size& size)
 {
-    return size.record_pages * size.sequential_page + size.records * operators_a_record * cpu_operator_cost;
+    return {size.record_pages * size.sequential_page, size.records * operators_a_record * cpu_operator_cost};
 }
 
 // Candidates are read in page order. The larger the share of pages that are read, the closer the cost of each page is
 // to the cost of a sequential read, as in PostgreSQL's bitmap heap scans.
-double cost_of_candidates(const index_size& size, double candidates)
+work work_of_candidates(const index_size& size, double candidates)
 {
     if (candidates <= 0 || size.record_pages <= 0)
-        return 0;
+        return {0, 0};
     const double share = 1 - std::exp(-candidates / size.record_pages);
     const double page = size.random_page - (size.random_page - size.sequential_page) * std::sqrt(share);
-    return share * size.record_pages * page + candidates * operators_a_candidate * cpu_operator_cost;
+    return {share * size.record_pages * page, candidates * operators_a_candidate * cpu_operator_cost};
 }
 
-double cost_of_bands(const index_size& size, const scan_plan& plan)
+work work_of_bands(const index_size& size, const scan_plan& plan)
 {
     const double leaves = std::min(size.runs * plan.bands, size.record_pages);
-    return leaves * size.random_page + plan.bands * size.levels * operators_a_page * cpu_operator_cost +
-           size.tail_pages * size.sequential_page + size.tail_records * operators_a_record * cpu_operator_cost;
+    return {leaves * size.random_page + size.tail_pages * size.sequential_page,
+            plan.bands * size.levels * operators_a_page * cpu_operator_cost +
+                size.tail_records * operators_a_record * cpu_operator_cost};
+}
+
+// The share of `pages` of each of `loops` scans that is not in memory from an earlier scan.
+double share_fetched(PlannerInfo* root, const IndexOptInfo& info, double pages, double loops)
+{
+    if (loops <= 1 || pages <= 0)
+        return 1;
+    return index_pages_fetched(pages * loops, static_cast<BlockNumber>(info.pages), info.pages, root) / loops / pages;
 }
 
 // The conditions of a scan.
@@ -139,7 +156,7 @@ double expected_candidates(const scan_plan& plan, double records)
 
 bool should_compare_all(const index_size& size, double candidates)
 {
-    return candidates > first_candidates && cost_of_candidates(size, candidates) > cost_of_all(size);
+    return candidates > first_candidates && work_of_candidates(size, candidates).total() > work_of_all(size).total();
 }
 
 void estimate_cost(PlannerInfo* root,
@@ -182,30 +199,30 @@ void estimate_cost(PlannerInfo* root,
     const double tuples = std::max(info.tuples, 1.0);
     const bool has_keys = (which.scope & ~given.equal) == 0;
     scan_plan plan = given.similar && has_keys ? plan_scan(given.threshold, shape.shape) : scan_plan{0, 0};
-    const double candidates = expected_candidates(plan, size.records * share_of(given.scope));
-    if (plan.depth == 0 || should_compare_all(size, candidates)) {
-        *pages = size.record_pages;
-        *startup = *total = cost_of_all(size);
-    } else {
-        const double first = std::min(candidates, static_cast<double>(first_candidates));
-        const bool in_order = path->indexorderbys != NIL;
-        *pages = std::min(size.runs * plan.bands, size.record_pages) + std::min(candidates, size.record_pages) +
-                 size.tail_pages;
-        double bands = cost_of_bands(size, plan);
-        double all = cost_of_candidates(size, candidates);
-        // In a nested loop, pages that are read again are in memory.
-        if (loops > 1) {
-            const double fetched =
-                index_pages_fetched(*pages * loops, static_cast<BlockNumber>(info.pages), info.pages, root) / loops;
-            const double kept = *pages > 0 ? fetched / *pages : 1;
-            bands *= kept;
-            all *= kept;
-            *pages = fetched;
-        }
-        // Without ORDER BY, the first rows are returned before all candidates have been compared.
-        *startup = bands + (in_order || candidates <= 0 ? all : all * first / candidates);
-        *total = bands + all;
+    // The rows that are near are candidates, too.
+    const double near = *selectivity * tuples;
+    const double chance = expected_candidates(plan, size.records * share_of(given.scope));
+    const double candidates = plan.depth == 0 ? size.records : std::min(chance + near, size.records);
+    const bool compares_all = plan.depth == 0 || should_compare_all(size, candidates);
+    work bands = {0, 0};
+    work rest = work_of_all(size);
+    *pages = size.record_pages;
+    if (plan.depth > 0) {
+        bands = work_of_bands(size, plan);
+        *pages = std::min(size.runs * plan.bands, size.record_pages) + size.tail_pages +
+                 (compares_all ? size.record_pages : std::min(candidates, size.record_pages));
+        if (!compares_all)
+            rest = work_of_candidates(size, candidates);
     }
+    const double fetched = share_fetched(root, info, *pages, loops);
+    *pages *= fetched;
+    // Without ORDER BY, the first rows are returned before all candidates have been compared.
+    const bool first_rows_early = plan.depth > 0 && path->indexorderbys == NIL && candidates > 0;
+    const double first = first_rows_early ? std::min(1.0, first_candidates / candidates) : 1;
+    const double bands_cost = bands.pages * fetched + bands.cpu;
+    const double rest_cost = rest.pages * fetched + rest.cpu;
+    *startup = bands_cost + first * rest_cost;
+    *total = bands_cost + rest_cost;
     *total += *selectivity * tuples * (cpu_index_tuple_cost + cpu_operator_cost);
     // PostgreSQL may use this path for a bitmap scan, which has no order and reads all pages of the table. Add the cost
     // of these pages; an ordered scan that runs to its end costs no less.

@@ -36,16 +36,6 @@ constexpr std::size_t more_wanted = 16;
 // How many values of this size fit into an eighth of work_mem.
 std::size_t room_for(std::size_t bytes) { return static_cast<std::size_t>(work_mem) * 1024 / 8 / bytes; }
 
-// The smallest number of equal slots that reaches this similarity.
-int least_agreement_for(const scheme& scheme, double similarity)
-{
-    Assert(similarity >= 0 && similarity <= 1);
-    int equal = std::max(0, static_cast<int>(similarity * scheme.num_hashes) - 1);
-    while (equal < scheme.num_hashes && similarity_of(scheme, static_cast<std::uint32_t>(equal)) < similarity)
-        equal++;
-    return equal;
-}
-
 // A search of this depth finds nearly all rows up to the rank that this function returns.
 rank complete_to(const layout& shape, int depth)
 {
@@ -155,7 +145,7 @@ void begin_search(scan_state& state, double threshold)
         state.plan = {look.shape.shape.rows + 1, look.shape.shape.bands};
         return;
     }
-    look.least_equal = least_agreement_for(scheme, threshold);
+    look.least_equal = static_cast<int>(least_equal_slots(scheme, threshold));
     const double recall = state.for_constraint ? recall_of_constraints : recall_of_lookups;
     if (state.has_keys)
         state.plan = plan_scan(threshold, look.shape.shape, recall);

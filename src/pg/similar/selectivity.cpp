@@ -1,9 +1,11 @@
-// Estimates for the planner how many rows % and minhash_similar() select. Of the statistics, only the numbers of
-// distinct signatures and of NULLs are used. No operator is applied to the values in the statistics, because those
-// values may be secrets of other users. If a user-defined operator uses these estimators, the values might not be
-// signatures at all.
+// Estimates for the planner how many rows % and minhash_similar() select. Few texts are similar to a given one, unless
+// the statistics of the column say otherwise: its most common values, and a sample of its signatures. These are used by
+// PostgreSQL's own rule, that is, if the user may read the column. If a user-defined operator uses these estimators,
+// the values might not be signatures at all.
 #include "pg/arguments.h"
 #include "pg/settings.h"
+#include "pg/signature/signatures.h"
+#include "pg/similar/column_sample.h"
 #include "pg/similar/query.h"
 #include "pg/similar/selectivity.h"
 
@@ -28,6 +30,9 @@ namespace {
 
 // The guess if an operator's arguments are not signatures or queries, or if both are columns of the same table.
 constexpr double unknown_share = DEFAULT_MATCHING_SEL;
+
+// A pair of rows of one column is seen twice.
+constexpr double few_pairs = 2;
 
 struct column {
     double present;  // the share of rows that are not NULL
@@ -72,6 +77,61 @@ double threshold_of(PlannerInfo* root, List* sides, const similar_types& types)
 
 bool is_one_of(Oid type, const similar_types& types) { return type == types.signature || type == types.query; }
 
+// The share of similar ones among `all` rows or pairs, of which `similar` were seen to be similar; `at_least` is the
+// share if nothing had been seen. A few may be similar by accident, so they move the estimate half of the way.
+double share_seen(double similar, double all, double at_least, double few)
+{
+    if (similar <= 0)
+        return at_least;
+    const double share = std::max(similar / all, at_least);
+    return similar > few ? share : std::sqrt(share * at_least);
+}
+
+// The share of a column's rows that have one of its most common values, if this value is similar to `sought`.
+double share_of_common_values(VariableStatData& variable, const similar_question& question, const signature& sought)
+{
+    AttStatsSlot slot;
+    if (!HeapTupleIsValid(variable.statsTuple) || !statistic_proc_security_check(&variable, question.function) ||
+        !get_attstatsslot(&slot,
+                          variable.statsTuple,
+                          STATISTIC_KIND_MCV,
+                          InvalidOid,
+                          ATTSTATSSLOT_VALUES | ATTSTATSSLOT_NUMBERS))
+        return 0;
+    double share = 0;
+    for (int at = 0; slot.valuetype == question.types.signature && at < std::min(slot.nvalues, slot.nnumbers); at++) {
+        const signature value = signature_of(slot.values[at]);
+        if (value.scheme == sought.scheme && similarity(value, sought) >= question.threshold)
+            share += slot.numbers[at];
+    }
+    free_attstatsslot(&slot);
+    return share;
+}
+
+// The share of a column's rows that are similar to a constant, or on average to a value of the column if the other side
+// is not known at plan time. `by_number` is the share if texts are similar by chance only.
+double share_of_rows(
+    PlannerInfo* root, VariableStatData& variable, Node* other, const similar_question& question, double by_number)
+{
+    constexpr double few_rows = 1;
+    column_sample sample;
+    const bool has_sample = read_sample(variable, question.function, sample);
+    const Node* const value = estimate_expression_value(root, other);
+    if (!IsA(value, Const)) {
+        const similar_pairs_seen pairs =
+            has_sample ? see_similar_pairs(sample, sample, question.threshold) : similar_pairs_seen{0, 1};
+        return share_seen(pairs.similar, pairs.all, by_number, few_pairs);
+    }
+    if (is_null(value))
+        return 0;
+    const Datum constant = reinterpret_cast<const Const*>(value)->constvalue;
+    const signature sought =
+        exprType(other) == question.types.query ? query_of(constant).sought : signature_of(constant);
+    const double common = share_of_common_values(variable, question, sought);
+    const double near = has_sample ? count_similar(sample, sought, question.threshold) : 0;
+    return std::max(std::min(common, 1.0), share_seen(near, has_sample ? sample.rows : 1, by_number, few_rows));
+}
+
 } // namespace
 
 similar_types similar_types_in(Oid schema)
@@ -104,8 +164,9 @@ double threshold_in_query(PlannerInfo* root, Node* expression, double if_unknown
     return if_unknown;
 }
 
-double similar_rows(PlannerInfo* root, List* sides, int relation, const similar_types& types, double threshold)
+double similar_rows(PlannerInfo* root, List* sides, int relation, const similar_question& question)
 {
+    const similar_types& types = question.types;
     VariableStatData variable;
     Node* other;
     bool on_left;
@@ -115,15 +176,20 @@ double similar_rows(PlannerInfo* root, List* sides, int relation, const similar_
     double share = unknown_share;
     if (variable.vartype == types.signature && is_one_of(exprType(other), types)) {
         const column seen = examine(variable);
-        share = is_null(other) ? 0 : seen.present * similar_share(seen.distinct, threshold);
+        share =
+            is_null(other)
+                ? 0
+                : seen.present *
+                      share_of_rows(root, variable, other, question, similar_share(seen.distinct, question.threshold));
     }
     ReleaseVariableStats(variable);
     return share;
 }
 
-double
-similar_pairs(PlannerInfo* root, List* sides, SpecialJoinInfo* join, const similar_types& types, double threshold)
+double similar_pairs(PlannerInfo* root, List* sides, SpecialJoinInfo* join, const similar_question& question)
 {
+    const similar_types& types = question.types;
+    const double threshold = question.threshold;
     VariableStatData left;
     VariableStatData right;
     bool reversed;
@@ -143,7 +209,16 @@ similar_pairs(PlannerInfo* root, List* sides, SpecialJoinInfo* join, const simil
                 b.distinct = std::clamp(inner.rel->rows, 1.0, b.distinct);
             share = a.present * std::min(1.0, b.distinct * similar_share(a.distinct, threshold));
         } else {
-            share = a.present * b.present * similar_share(std::max(a.distinct, b.distinct), threshold);
+            similar_pairs_seen pairs = {0, 1};
+            column_sample of_outer;
+            column_sample of_inner;
+            if (read_sample(outer, question.function, of_outer) && read_sample(inner, question.function, of_inner))
+                pairs = see_similar_pairs(of_outer, of_inner, threshold);
+            share = a.present * b.present *
+                    share_seen(pairs.similar,
+                               pairs.all,
+                               similar_share(std::max(a.distinct, b.distinct), threshold),
+                               few_pairs);
         }
     }
     ReleaseVariableStats(left);
@@ -160,7 +235,10 @@ MINHASH_FUNCTION(minhash_similar_sel)
     PlannerInfo* const root = arg_internal<PlannerInfo>(fcinfo, arg_planner);
     List* const sides = arg_internal<List>(fcinfo, arg_sides);
     const similar_types types = similar_types_in(get_func_namespace(fcinfo->flinfo->fn_oid));
-    PG_RETURN_FLOAT8(similar_rows(root, sides, PG_GETARG_INT32(arg_relation), types, threshold_of(root, sides, types)));
+    const similar_question question = {types,
+                                       get_opcode(PG_GETARG_OID(arg_operator)),
+                                       threshold_of(root, sides, types)};
+    PG_RETURN_FLOAT8(similar_rows(root, sides, PG_GETARG_INT32(arg_relation), question));
 }
 
 // minhash_similar_joinsel(planner, operator, arguments, join type, join) -> float8
@@ -170,7 +248,10 @@ MINHASH_FUNCTION(minhash_similar_joinsel)
     List* const sides = arg_internal<List>(fcinfo, arg_sides);
     SpecialJoinInfo* const join = arg_internal<SpecialJoinInfo>(fcinfo, arg_join);
     const similar_types types = similar_types_in(get_func_namespace(fcinfo->flinfo->fn_oid));
-    PG_RETURN_FLOAT8(similar_pairs(root, sides, join, types, threshold_of(root, sides, types)));
+    const similar_question question = {types,
+                                       get_opcode(PG_GETARG_OID(arg_operator)),
+                                       threshold_of(root, sides, types)};
+    PG_RETURN_FLOAT8(similar_pairs(root, sides, join, question));
 }
 
 } // namespace minhash::pg

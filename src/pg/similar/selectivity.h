@@ -28,12 +28,19 @@ double expected_threshold(PlannerInfo* root, Node* expression, double if_unknown
 // _minhash_query(signature, threshold). `if_unknown` if the threshold is not known at plan time.
 double threshold_in_query(PlannerInfo* root, Node* expression, double if_unknown = likely_threshold);
 
+// What is asked of two sides: whether their similarity reaches the threshold. `function` answers this; PostgreSQL asks
+// for it to decide who may use statistics.
+struct similar_question {
+    similar_types types;
+    Oid function;
+    double threshold;
+};
+
 // The share of a relation's rows for which the two sides are similar.
-double similar_rows(PlannerInfo* root, List* sides, int relation, const similar_types& types, double threshold);
+double similar_rows(PlannerInfo* root, List* sides, int relation, const similar_question& question);
 
 // The share of a join's pairs that are similar. For semi- and anti-joins, the share of outer rows that have a similar
 // row.
-double
-similar_pairs(PlannerInfo* root, List* sides, SpecialJoinInfo* join, const similar_types& types, double threshold);
+double similar_pairs(PlannerInfo* root, List* sides, SpecialJoinInfo* join, const similar_question& question);
 
 } // namespace minhash::pg

@@ -103,10 +103,11 @@ List* index_condition(SupportRequestIndexCondition& request, Oid schema)
 Node* selectivity(SupportRequestSelectivity& request, Oid schema)
 {
     List* const sides = list_make2(linitial(request.args), lsecond(request.args));
-    const double threshold = expected_threshold(request.root, static_cast<Node*>(lthird(request.args)));
-    const similar_types types = similar_types_in(schema);
-    request.selectivity = request.is_join ? similar_pairs(request.root, sides, request.sjinfo, types, threshold)
-                                          : similar_rows(request.root, sides, request.varRelid, types, threshold);
+    const similar_question question = {similar_types_in(schema),
+                                       request.funcid,
+                                       expected_threshold(request.root, static_cast<Node*>(lthird(request.args)))};
+    request.selectivity = request.is_join ? similar_pairs(request.root, sides, request.sjinfo, question)
+                                          : similar_rows(request.root, sides, request.varRelid, question);
     return reinterpret_cast<Node*>(&request);
 }
 

@@ -25,8 +25,9 @@ FROM unnest(ARRAY[0.95, 0.8, 0.5, 0]) threshold;
 SELECT pg_temp.ways('SELECT id FROM many WHERE sig % pg_temp.sig_of(7)');
 SELECT pg_temp.ways('SELECT id FROM many WHERE NOT sig % pg_temp.sig_of(7)');
 -- The estimated costs of the index scan. As the threshold falls, the costs rise or stay about the same, but for the
--- threshold at which a search no longer reads bands before it compares all records. They do not depend on whether the threshold is a setting or an argument, and little on whether the planner knows the signature.
--- The first rows do not cost more than all rows.
+-- threshold at which a search no longer reads bands before it compares all records. They do not depend on whether the
+-- threshold is a setting or an argument, and little on whether the planner knows the signature. The first rows do not
+-- cost more than all rows.
 CREATE FUNCTION pg_temp.costs(query text, OUT first float8, OUT "all" float8) LANGUAGE plpgsql AS $$
 DECLARE
     plan json;

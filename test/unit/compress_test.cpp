@@ -203,6 +203,23 @@ TEST(compress, similarity_leaves_out_accidents)
     EXPECT_EQ(minhash::similarity_of(scheme, 80), 0.5);
 }
 
+TEST(compress, least_equal_slots_reach_the_similarity_and_one_fewer_does_not)
+{
+    scheme scheme = support::default_scheme;
+    for (const int bits : {1, 2, 4, 8, 16, 32})
+        for (const int hashes : {1, 7, 128, 4096})
+            for (const double similarity : {0.0, 0.001, 0.1, 1.0 / 3, 0.5, 0.7, 0.8, 0.999, 1.0}) {
+                scheme.bits = static_cast<std::uint8_t>(bits);
+                scheme.num_hashes = static_cast<std::uint16_t>(hashes);
+                const std::uint32_t least = minhash::least_equal_slots(scheme, similarity);
+                ASSERT_LE(least, scheme.num_hashes);
+                EXPECT_GE(minhash::similarity_of(scheme, least), similarity);
+                if (least > 0) {
+                    EXPECT_LT(minhash::similarity_of(scheme, least - 1), similarity);
+                }
+            }
+}
+
 // Estimates must have no bias, and no more error than theory predicts. (For few elements, the method fss has less
 // error.)
 TEST(compress, estimates_are_as_exact_as_theory_says)

@@ -50,11 +50,12 @@ relopt_parse_elt option(const char* name, relopt_type type, int offset)
     return made;
 }
 
-// Reads the options in a row of pg_class.
-index_options options_of(HeapTuple row, TupleDesc form)
+// Reads the options in a row of pg_class. (heap_getattr() is inlined, and since November 2026 calls a function that
+// earlier minor releases of the server do not have.)
+index_options options_of(HeapTuple row)
 {
     bool none;
-    const Datum stored = heap_getattr(row, Anum_pg_class_reloptions, form, &none);
+    const Datum stored = SysCacheGetAttr(RELOID, row, Anum_pg_class_reloptions, &none);
     const bytea* const parsed = none ? nullptr : parse_options(stored, false);
     return parsed != nullptr ? *reinterpret_cast<const index_options*>(parsed) : not_given;
 }
@@ -82,10 +83,9 @@ void refuse_changed_options(Oid relation)
         ScanKeyInit(&key, Anum_pg_class_oid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relation));
         const SysScanDesc scan = systable_beginscan(catalogue, ClassOidIndexId, true, SnapshotSelf, 1, &key);
         const HeapTuple after = systable_getnext(scan);
-        const TupleDesc form = RelationGetDescr(catalogue);
         if (HeapTupleIsValid(after)) {
-            const index_options was = options_of(before, form);
-            const index_options is = options_of(after, form);
+            const index_options was = options_of(before);
+            const index_options is = options_of(after);
             if (was.bands != is.bands || was.rows != is.rows || was.threshold != is.threshold)
                 fail_options_changed(old);
         }

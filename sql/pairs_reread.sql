@@ -31,6 +31,11 @@ SELECT * FROM differences('SELECT id, body FROM reread');
 SELECT * FROM differences('SELECT id, body FROM reread', 0.5);
 SELECT * FROM differences('SELECT id, sig FROM reread');
 SELECT * FROM differences('SELECT id, sig FROM reread', 0.5);
+-- Signatures of less than 127 bytes are stored with a header of one byte, so that their slots are not aligned.
+ALTER TABLE reread ADD COLUMN short minhash_signature;
+UPDATE reread SET short = minhash(body, 16);
+SELECT * FROM differences('SELECT id, short FROM reread');
+SELECT count(*), max(size) FROM lsh_clusters('SELECT id, short FROM reread', threshold => 0.9);
 SELECT * FROM differences('SELECT id, other FROM reread');
 SELECT * FROM differences('SELECT id, other::text FROM reread WHERE id > 100');
 SELECT * FROM differences('SELECT id, body FROM reread_view');

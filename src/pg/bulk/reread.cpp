@@ -1,4 +1,5 @@
 #include "pg/bulk/reread.h"
+#include "pg/extension.h"
 
 extern "C" {
 #include "access/heapam.h"
@@ -8,6 +9,7 @@ extern "C" {
 #include "nodes/execnodes.h"
 #include "optimizer/optimizer.h"
 #include "storage/bufmgr.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 #include "utils/spccache.h"
@@ -122,6 +124,7 @@ void open_column(rereading& self, const scanned_column& column, LOCKMODE lock)
         self.value_memory = AllocSetContextCreate(self.memory, "minhash_lsh value read again", ALLOCSET_DEFAULT_SIZES);
     self.columns[self.count] = column;
     self.tables[self.count] = table_open(column.table, lock);
+    self.are_texts[self.count] = is_text(get_atttype(column.table, column.number));
     self.slots[self.count] = MakeSingleTupleTableSlot(RelationGetDescr(self.tables[self.count]),
                                                       table_slot_callbacks(self.tables[self.count]));
     self.far = self.far || is_far(self.tables[self.count]);
@@ -185,7 +188,9 @@ const struct varlena* read_again(rereading& self, std::uint64_t place)
     bool null;
     const Datum value = slot_getattr(slot, self.columns[table].number, &null);
     Assert(!null);
-    const struct varlena* const whole = PG_DETOAST_DATUM_PACKED(value);
+    // A short signature is stored with a short header, and so its slots are not aligned where they are.
+    const struct varlena* const whole =
+        self.are_texts[table] ? PG_DETOAST_DATUM_PACKED(value) : PG_DETOAST_DATUM(value);
     MemoryContextSwitchTo(former);
     return whole;
 }

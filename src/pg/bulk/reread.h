@@ -23,6 +23,7 @@ constexpr int most_scanned = 2;
 struct rereading {
     const TupleTableSlot* scanned; // the slot of the current query's scan; null: no value can be read again
     scanned_column columns[most_scanned];
+    bool are_texts[most_scanned]; // whether a column has texts, not signatures
     Relation tables[most_scanned];
     TupleTableSlot* slots[most_scanned]; // for each table, holds the row that was read last
     int count;
@@ -47,7 +48,7 @@ void join_rereading(rereading& self, const scanned_column* columns, int count);
 // row's value cannot be read again and has to be kept.
 std::uint64_t place_of_row(const rereading& self);
 
-// The value at a place, detoasted. It is valid until the next call of this function.
+// The value at a place, detoasted, and aligned if it is a signature. It is valid until the next call of this function.
 const struct varlena* read_again(rereading& self, std::uint64_t place);
 
 // Announces the places that will be read next, in this order. The array must stay valid until all places have been

@@ -47,9 +47,7 @@ WITHOUT_POSTGRES = check check-all demo unit kernels arm threads fuzz dist deb
 ifeq ($(filter-out $(WITHOUT_POSTGRES),$(or $(MAKECMDGOALS),all)),)
 check: ; test/check.sh
 check-all: ; test/check.sh --short --long
-demo:
-	@PG_CONFIG=$$(test/tools/get_postgresql.sh) && export PG_CONFIG && \
-	    test/tools/build_and_install.sh && DIR="$(DIR)" test/demo/demo.sh
+demo: ; @DIR="$(DIR)" test/demo/demo.sh
 else
 PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs)
@@ -63,6 +61,12 @@ SOURCES    = $(sort $(wildcard $(addprefix $(root)/src/,core/*.cpp bulk/*.cpp bu
 OBJS       = $(patsubst $(root)/%.cpp,%.o,$(SOURCES))
 
 include $(PGXS)
+
+ifeq ($(shell command -v $(firstword $(CXX))),)
+ifneq ($(filter-out clean distclean uninstall,$(or $(MAKECMDGOALS),all)),)
+$(error no C++ compiler "$(CXX)". Install g++ 12 or later (Debian: g++), or name another one by CXX=clang++)
+endif
+endif
 
 # Assertions are on with sanitizers, and if the server checks its own assertions. Otherwise they are compiled out.
 ifeq ($(SANITIZE)$(shell grep -s 'define USE_ASSERT_CHECKING' $$($(PG_CONFIG) --includedir-server)/pg_config.h),)

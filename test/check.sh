@@ -11,9 +11,10 @@
 #              CHECK_JOBS   how many rings run at a time
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
+[[ -w . ]] || exec test/tools/in_copy.sh test/check.sh "$@"
 
 short=(tap lint regress isolation unit oracle) # tap takes as long as the others together
-long=(trixie forky experimental asserted sanitized kernels threads clang fuzz)
+long=(trixie forky experimental older asserted sanitized kernels threads clang fuzz)
 [[ $(uname -m) != x86_64 ]] || long+=(arm)
 declare -A needs=(
     [lint]='clang-format clang-tools unicode-data'
@@ -23,7 +24,7 @@ declare -A needs=(
     [regress]='' [isolation]='' [sanitized]='' [oracle]=python3-psycopg
     [asserted]='bison bzip2 flex libicu-dev pkg-config'
     [tap]="libipc-run-perl python3-psycopg python3-psycopg2 python3-sqlalchemy"
-    [trixie]=debootstrap [forky]=debootstrap [experimental]=debootstrap
+    [trixie]=debootstrap [forky]=debootstrap [experimental]=debootstrap [older]=debootstrap
 )
 
 run_ring() {
@@ -42,6 +43,7 @@ run_ring() {
     # Some tests race with other work on the machine: see below how tests that pass only in a second run are counted.
     tap) TAP_AGAIN=yes test/tools/tap.sh ;;
     trixie | forky | experimental) CHECK_JOBS=1 test/tools/lane.sh "$1" ;;
+    older) test/tools/older.sh ;;
     esac
 }
 
@@ -91,7 +93,7 @@ sum() {
 count_tests() {
     local name=$1 all failures last_try
     case $name in
-    lint | trixie | forky | experimental)
+    lint | trixie | forky | experimental | older)
         echo "$(sum "$name" 's/^(lint: )?([0-9]+) passed, [0-9]+ failed$/\2/p')" \
             "$(sum "$name" 's/^(lint: )?[0-9]+ passed, ([0-9]+) failed$/\2/p')"
         ;;
@@ -133,7 +135,7 @@ name_failures() {
     local log=$logs/$1 verdict=${2:-FAILED} names
     names=$(case $1 in
         lint) sed -nE 's/^FAILED  //p' "$log" ;;
-        trixie | forky | experimental) sed -nE "s/^$verdict //p" "$log" ;;
+        trixie | forky | experimental | older) sed -nE "s/^$verdict //p" "$log" ;;
         # GoogleTest prints a failure where it happens, and again in the list at the end.
         unit | kernels | threads | arm) sed -nE 's/^\[  FAILED  \] ([[:alnum:]_/]+\.[[:alnum:]_/]+).*/\1/p' "$log" | sort -u ;;
         oracle) grep -E '^[0-9]+: ' "$log" ;;

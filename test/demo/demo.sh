@@ -11,20 +11,29 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 readme=$here/../../README.md
 show_rows=10      # of the README's query
 show_clusters=5   # with file names
-page=$(realpath "$here/../..")/build/pairs.html
+project=$(realpath "$here/../..")
+page=$project/build/pairs.html
 
 # Some shells leave the ~ of `make demo DIR=~/texts` as it is.
 dir=${DIR:-}
 dir=${dir/#\~\//$HOME/}
 
 if [[ ${1:-} != --on-server ]]; then
-    # This can be checked without starting a server.
+    # This can be checked without building anything.
     if [[ -n $dir && ! -d $dir ]]; then
         echo "not a folder: $dir" >&2
         exit 1
     fi
+    export DIR=${dir:+$(realpath "$dir")}
+    if [[ ! -w $project ]]; then
+        PAGE=$(mktemp -d /tmp/minhash_lsh-demo.XXXXXX)/pairs.html exec "$here/../tools/in_copy.sh" test/demo/demo.sh
+    fi
+    PG_CONFIG=$("$here/../tools/get_postgresql.sh")
+    export PG_CONFIG
+    "$here/../tools/build_and_install.sh"
     exec "$here/../tools/with_server.sh" "${BASH_SOURCE[0]}" --on-server
 fi
+page=${PAGE:-$page}
 
 # Prints the ```sql block after the line <!-- demo: NAME --> of the README.
 readme_block() {

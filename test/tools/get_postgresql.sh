@@ -5,10 +5,9 @@
 #   get_postgresql.sh [PACKAGE...]
 #
 # Uses the first of these that exists: PG_CONFIG; the pg_config in the PATH, if it belongs to no package; the newest
-# server that Debian packages have installed; the server of the distribution.
+# server that Debian packages have installed, if it is not too old; the server of the distribution.
 #
 # Environment: PG_CONFIG  pg_config of the PostgreSQL to use
-#              UPGRADE    "yes" lets the packages upgrade a server that is already here
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 oldest=15
@@ -66,6 +65,9 @@ elif command -v apt-get >/dev/null; then
         version=$(packaged_version "$pg_config")
     else
         version=$(newest_packaged_server)
+        if [[ -n $version ]] && ((version < oldest)); then
+            version=
+        fi
     fi
     if [[ -z $version ]]; then
         version=$(distribution_version)

@@ -5,9 +5,8 @@
 #   install_packages.sh --update      fetches the lists of packages, and installs nothing
 #
 # Does nothing (and needs no privilege and no network) if all are installed. A PostgreSQL server that is already here is
-# upgraded only if that is allowed, because its clusters would be restarted.
-#
-# Environment: UPGRADE  "yes" allows it
+# never changed, because its clusters would be restarted: headers may be of a later minor release than the server, since
+# the library that is built with them runs on both.
 set -euo pipefail
 
 if (($# == 0)); then
@@ -48,10 +47,13 @@ fi
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
+# Otherwise apt upgrades all installed packages that are built from the same source as a wanted one.
+alone=(-o APT::Get::Upgrade-By-Source-Package=false)
+
 # The output of apt-get is shown only if something goes wrong.
 apt() {
     "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
-        apt-get -y -o DPkg::Lock::Timeout=120 "$@" </dev/null >>"$log" 2>&1
+        apt-get -y "${alone[@]}" -o DPkg::Lock::Timeout=120 "$@" </dev/null >>"$log" 2>&1
 }
 
 clusters() {
@@ -69,18 +71,16 @@ if ((${#missing[@]} == 0)); then
     exit 0
 fi
 
-# Headers of a newer minor version bring the server of that version with them.
-changed=$(LC_ALL=C apt-get -s install --no-install-recommends "${missing[@]}" 2>/dev/null </dev/null |
+changed=$(LC_ALL=C apt-get -s "${alone[@]}" install --no-install-recommends "${missing[@]}" 2>/dev/null </dev/null |
     sed -nE -e 's/^Inst (postgresql-[0-9]+) \[([^]]*)\] \(([^ ]*).*/    \1 \2 -> \3/p' \
         -e 's/^Remv (postgresql-[0-9]+) .*/    \1 -> removed/p') || true
-if [[ -n $changed && ${UPGRADE:-} != yes ]]; then
+if [[ -n $changed ]]; then
     echo "nothing is installed, as these servers would be changed and their clusters restarted:
 $changed
-To allow it: UPGRADE=yes, for instance make demo UPGRADE=yes. The packages: ${missing[*]}" >&2
+Install the packages yourself, or name another PostgreSQL by PG_CONFIG=/path/to/pg_config: ${missing[*]}" >&2
     exit 1
 fi
-echo "installing packages: ${missing[*]}${changed:+, and changing these servers:
-$changed}" >&2
+echo "installing packages: ${missing[*]}" >&2
 before=$(clusters)
 
 status=0
@@ -103,6 +103,7 @@ done
 
 if ((status != 0)); then
     cat "$log" >&2
-    echo "could not install: ${missing[*]}" >&2
+    echo "could not install: ${missing[*]}
+To build for a PostgreSQL that these packages do not belong to, name it by PG_CONFIG=/path/to/pg_config." >&2
     exit 1
 fi

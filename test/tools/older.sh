@@ -1,0 +1,87 @@
+#!/usr/bin/env bash
+# Tries README's first command where PostgreSQL is installed already, in chroots: `make demo` must work, and must leave
+# servers and clusters as they are.
+#
+#   older.sh          in Debian 12, a server of an older minor release than the archive's newest, with a cluster that
+#                     runs, and with one that is stopped; the library that is built with the newest headers runs on it.
+#                     In Debian 13, two major versions
+#   older.sh SUITE    only the cases of this release
+#
+# Needs root and debootstrap. Ends with `N passed, N failed`; exits with status 77 if a chroot is impossible here.
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
+
+# What must stay as it is: servers, clusters, and the process of each that runs.
+state() {
+    dpkg-query -W -f '${Package} ${Version} ${db:Status-Status}\n' 'postgresql-[0-9]*' 2>/dev/null | grep ' installed$'
+    pg_lsclusters -h | awk '{ print $1, $2, $4 }'
+    head -qn 1 /var/lib/postgresql/*/*/postmaster.pid 2>/dev/null || true
+}
+
+passed=0 failed=0
+# case_of 'NAME': runs the demonstration and compares the state before and after it.
+case_of() {
+    local before after
+    before=$(state)
+    if make demo >demo.log 2>&1 && after=$(state) && [[ $before == "$after" ]]; then
+        echo "ok $1: $(grep -m 1 '^building for' demo.log)"
+        passed=$((passed + 1))
+    else
+        tail -n 20 demo.log
+        printf 'before:\n%s\nafter:\n%s\n' "$before" "${after:-$(state)}"
+        echo "FAILED $1"
+        failed=$((failed + 1))
+    fi
+}
+
+# Makes the next case start without headers and without a build.
+forget() {
+    apt-get purge -y 'postgresql-server-dev-*' libxxhash-dev >/dev/null 2>&1
+    make clean >/dev/null 2>&1 || find src -name '*.o' -delete
+}
+
+case ${1:-}-${2:-} in
+bookworm---inside)
+    pg_ctlcluster 15 main start
+    case_of 'an older minor release, its cluster running'
+    forget
+    pg_ctlcluster 15 main stop
+    case_of 'an older minor release, its cluster stopped'
+    ;;
+trixie---inside)
+    case_of 'two major versions'
+    ;;
+-)
+    for suite in bookworm trixie; do
+        counts=$("${BASH_SOURCE[0]}" "$suite")
+        status=$?
+        printf '%s\n' "$counts"
+        ((status != 77)) || exit 77
+        ((status == 0)) || failed=1
+    done
+    exit "$failed"
+    ;;
+*)
+    # shellcheck source=test/tools/chroot.sh
+    source test/tools/chroot.sh
+    make_chroot "$1"
+    if [[ $1 == bookworm ]]; then
+        # Later archives of this release have newer minor releases.
+        inside apt-get install -y --no-install-recommends make postgresql-15 >&3 2>&1 || no_chroot 'no server'
+        security=$(test/tools/debian_archive.sh Debian-Security) || no_chroot 'apt knows no archive of security updates'
+        echo "deb $security $1-security main" >>"$chroot/etc/apt/sources.list"
+    else
+        echo "deb $(test/tools/debian_archive.sh) bookworm main" >>"$chroot/etc/apt/sources.list"
+        printf 'Package: *\nPin: release n=bookworm\nPin-Priority: 100\n' >"$chroot/etc/apt/preferences.d/bookworm"
+        inside apt-get update >&3 2>&1 || no_chroot 'apt-get update failed'
+        inside apt-get install -y --no-install-recommends make postgresql-15 postgresql-17 >&3 2>&1 ||
+            no_chroot 'no servers'
+    fi
+    inside apt-get update >&3 2>&1 || no_chroot 'apt-get update failed'
+    fetch g++ libxxhash-dev "postgresql-server-dev-$([[ $1 == bookworm ]] && echo 15 || echo 17)"
+    inside /minhash_lsh/test/tools/older.sh "$1" --inside
+    exit
+    ;;
+esac
+echo "$passed passed, $failed failed"
+((failed == 0 && passed > 0))

@@ -16,6 +16,11 @@ if [[ ${2:-} == --inside ]]; then
     else
         demo='0 passed, 1 failed' status=1
     fi
+    # A new major version may have from the start what minor releases of the others have got.
+    if [[ $suite != experimental ]] && ! test/lint/lint-minors.sh; then
+        echo 'FAILED lint: minors'
+        status=1
+    fi
     rings=(regress isolation)
     # Only the lane with the newest PostgreSQL runs the longest ring. For Debian 12's PostgreSQL, that is a ring outside
     # of lanes.

@@ -68,6 +68,7 @@ CREATE SCHEMA "Support";
 CREATE TABLE "Support"."Tickets" ("Ticket No" uuid PRIMARY KEY, customer int, "Text" varchar, title text);
 CREATE TABLE "Support".pages (site int, nr int, sig minhash_signature, PRIMARY KEY (nr, site));
 CREATE TABLE "Support".keys (site text, nr int, body text, PRIMARY KEY (site, nr));
+CREATE TABLE "Support".lines (body text);
 CREATE VIEW "Support".open AS SELECT 'x'::text AS body, 7 AS id;
 SELECT call, pg_temp.error_of('SELECT ' || call) FROM unnest(ARRAY['lsh_pairs(''notes'')',
     'lsh_clusters(''"Support"."Tickets"'')', 'lsh_contained(''"Support".pages'')',
@@ -82,7 +83,7 @@ SELECT call, pg_temp.error_of('SELECT ' || call) FROM unnest(ARRAY['lsh_pairs(''
     'lsh_clusters(''SELECT id, body FROM notes'', ''uuid'')',
     'lsh_pairs(''SELECT id, body FROM notes'', ''0.8'', ''1'')',
     'lsh_evaluate(''SELECT id, body FROM notes'', ''uuid'')',
-    'lsh_pairs(''"Support".keys'')',
+    'lsh_pairs(''"Support".keys'')', 'lsh_clusters(''"Support".lines'')', 'lsh_evaluate(''"Support".lines'')',
     'lsh_contained(''notes'', ''id'', ''none'', ''body'')']) AS call;
 SELECT pg_temp.error_of('WITH new AS (TABLE notes) SELECT lsh_pairs(''TABLE new'') FROM new');
 SELECT pg_temp.error_of('SELECT lsh_pairs(''SELECT id, body FROM notes WHERE id < $1'')');
@@ -91,6 +92,7 @@ SELECT * FROM lsh_pairs('SELECT id, body FROM notes') LIMIT 0;
 SELECT * FROM lsh_clusters('SELECT "Ticket No", "Text" FROM "Support"."Tickets"', NULL::uuid);
 SELECT * FROM lsh_contained('SELECT (nr, site), sig::text FROM "Support".pages', NULL::record);
 SELECT * FROM lsh_clusters('SELECT (nr, site), sig FROM "Support".pages', NULL::record);
+SELECT * FROM lsh_clusters('SELECT row_number() OVER (), body FROM "Support".lines');
 DROP VIEW arguments;
 DROP TABLE notes, given, queries;
 SET client_min_messages = warning;

@@ -70,12 +70,15 @@ const Bitmapset* primary_columns(Relation relation)
     return RelationGetIndexAttrBitmap(relation, INDEX_ATTR_BITMAP_PRIMARY_KEY);
 }
 
-// The columns of the primary key, as a row if there are several. Without a primary key, the column "id".
+// The columns of the primary key, as a row if there are several. Without a primary key, the column "id", and without
+// this, the rows' numbers.
 column primary_key(Relation relation)
 {
     RelationGetIndexList(relation); // sets rd_pkindex
-    if (!OidIsValid(relation->rd_pkindex))
-        return column_named(relation, "id");
+    if (!OidIsValid(relation->rd_pkindex)) {
+        const column id = column_named(relation, "id");
+        return OidIsValid(id.type) ? id : column{"row_number() OVER ()", INT8OID};
+    }
     const char* const columns = pg_get_indexdef_columns(relation->rd_pkindex, false);
     int attribute;
     if (bms_get_singleton_member(primary_columns(relation), &attribute))
@@ -158,7 +161,7 @@ const char* suggest_call(Oid function, Oid relation, const char* id, const char*
             compared = compared_column(opened, key, signature_type(function));
         columns = psprintf("%s, %s", key.expression, compared.expression);
         const Oid type = getBaseType(key.type);
-        if (OidIsValid(type) && !takes_any_ids(called) && type != INT8OID && type != INT4OID && type != INT2OID)
+        if (!takes_any_ids(called) && type != INT8OID && type != INT4OID && type != INT2OID)
             id_type = psprintf(", NULL::%s", format_type_be(type));
     }
     relation_close(opened, AccessShareLock);

@@ -21,7 +21,7 @@ declare -A needs=(
     [unit]=libgtest-dev [kernels]=libgtest-dev [threads]=libgtest-dev
     [arm]='g++-aarch64-linux-gnu qemu-user googletest'
     [fuzz]='clang libclang-rt-dev' [clang]=clang
-    [regress]='' [isolation]='' [sanitized]='' [oracle]=python3-psycopg
+    [regress]='' [isolation]='' [sanitized]=python3-psycopg [oracle]=python3-psycopg
     [asserted]='bison bzip2 flex libicu-dev pkg-config'
     [tap]="libipc-run-perl python3-psycopg python3-psycopg2 python3-sqlalchemy"
     [trixie]=debootstrap [forky]=debootstrap [experimental]=debootstrap [older]=debootstrap

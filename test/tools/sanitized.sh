@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # Builds the extension with sanitizers, separately from the ordinary build, and runs tests with it.
 #
-#   sanitized.sh [ARG...]    arguments of make installcheck, e.g. REGRESS=bands
+#   sanitized.sh                          regress, isolation, and a minute of random calls
+#   sanitized.sh ARG...                   make installcheck with these arguments, e.g. REGRESS=bands
+#   sanitized.sh calls [SECONDS [SEED]]   random calls of everything that the extension has (test/fuzz/calls.py)
 #
 # The address sanitizer watches the stack, globals and memory from malloc; the chunks that palloc returns are parts of
 # larger blocks, so it does not tell them apart. The undefined behaviour sanitizer watches everything. Assertions are
@@ -30,4 +32,17 @@ export SERVER_ENV="
 # shellcheck disable=SC2016  # expanded by the inner shell
 "$here/private_postgres.sh" bash -euc '
     make -s install >/dev/null
-    "$0/with_server.sh" make -s installcheck "$@"' "$here" "$@"
+    status=0
+    if [[ ${1:-} != calls ]]; then
+        "$0/with_server.sh" make -s installcheck "$@" || status=1
+    fi
+    if (($# == 0)) || [[ $1 == calls ]]; then
+        if "$0/with_server.sh" /usr/bin/python3 test/fuzz/calls.py "${@:2}"; then
+            echo "All 1 tests passed."
+        else
+            echo "test calls ... FAILED"
+            echo "1 of 1 tests failed."
+            status=1
+        fi
+    fi
+    exit $status' "$here" "$@"

@@ -1,6 +1,7 @@
 -- A band table has the columns (key, id): the band keys of the rows of a table, its source. Triggers on the source keep
--- the band table up to date. The caller of lsh_create_band_table() owns the band table and the triggers' functions. The
--- call has the caller's rights only. The triggers run with the rights of the user who writes to the source.
+-- the band table up to date. The owner of the source owns the band table and the triggers' functions, and has made
+-- them, whoever called lsh_create_band_table() (src/pg/owned_relation.h). The triggers run with the rights of the user
+-- who writes to the source.
 --
 -- Statement triggers process all rows of a statement at once, from its transition tables, so that a bulk load stays
 -- fast. A partitioned table has a row trigger instead, which PostgreSQL copies to each partition. So has a table that
@@ -131,6 +132,14 @@ WHERE (of_rows = by_rows) IS NOT FALSE
 $$;
 COMMENT ON FUNCTION _lsh_band_table_triggers(boolean) IS 'for lsh_create_band_table: the triggers that it writes';
 
+CREATE FUNCTION _lsh_locked_name(relation regclass, exclusive boolean) RETURNS text
+    AS 'MODULE_PATHNAME', 'lsh_locked_name' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION _lsh_locked_name(regclass, boolean) IS
+    'locks a relation of the current user, and returns its name, which means it until the transaction ends';
+
+-- lsh_create_band_table() and lsh_drop_band_table(), which are written in C, lock the relation by its OID, and call the
+-- function of the same name with a leading underscore as the relation's owner.
+
 CREATE FUNCTION lsh_create_band_table(
     source regclass,
     threshold double precision DEFAULT NULL,
@@ -140,6 +149,21 @@ CREATE FUNCTION lsh_create_band_table(
     id_column name DEFAULT 'id',
     signature_column name DEFAULT NULL,
     band_table name DEFAULT NULL
+) RETURNS regclass AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 10000;
+COMMENT ON FUNCTION lsh_create_band_table(regclass, double precision, double precision, integer, integer, name, name,
+    name) IS
+    'makes a table (key, id) of band keys, fills it, and writes triggers that keep it in step with its source. '
+    'Example: lsh_create_band_table(''articles'')';
+
+CREATE FUNCTION _lsh_create_band_table(
+    source regclass,
+    threshold double precision,
+    recall double precision,
+    bands integer,
+    rows integer,
+    id_column name,
+    signature_column name,
+    band_table name
 ) RETURNS regclass LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE COST 10000
     SET search_path = pg_catalog, pg_temp SET row_security = off AS $$
 DECLARE
@@ -179,21 +203,16 @@ BEGIN
             USING ERRCODE = 'active_sql_transaction',
                 DETAIL = 'Rows that others have committed since the transaction began would be missing.';
     END IF;
-    SELECT relname, relkind, relpersistence, relowner, nspname INTO found_table
+    EXECUTE format('SELECT %s._lsh_locked_name($1, false)', extension) INTO source_name USING source;
+    SELECT relname, relkind, relpersistence, nspname INTO found_table
     FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = relnamespace WHERE c.oid = source;
-    IF NOT FOUND THEN
-        RAISE EXCEPTION 'relation with OID % does not exist', source::oid USING ERRCODE = 'undefined_table';
-    ELSIF NOT pg_has_role(found_table.relowner, 'USAGE') THEN
-        RAISE EXCEPTION 'must be owner of table %', found_table.relname USING ERRCODE = 'insufficient_privilege';
-    ELSIF found_table.relkind NOT IN ('r', 'p') THEN
+    IF found_table.relkind NOT IN ('r', 'p') THEN
         RAISE EXCEPTION 'relation "%" cannot have a band table', found_table.relname
             USING ERRCODE = 'wrong_object_type',
                 HINT = 'Use an ordinary or a partitioned table, or join lsh_bands() by hand.';
     END IF;
-    source_name := format('%I.%I', found_table.nspname, found_table.relname);
     add_one := format('ALTER TABLE %s ADD COLUMN sig %s.minhash_signature '
         'GENERATED ALWAYS AS (%2$s.minhash(...)) STORED;', source_name, extension);
-    EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', source_name);
     IF found_table.relkind = 'r' AND EXISTS (SELECT FROM pg_inherits WHERE inhparent = source) THEN
         RAISE EXCEPTION 'table "%" cannot have a band table because other tables inherit from it', found_table.relname
             USING ERRCODE = 'feature_not_supported',
@@ -320,31 +339,52 @@ BEGIN
         'do not write to it by hand', source_name));
     RETURN made;
 END $$;
-COMMENT ON FUNCTION lsh_create_band_table(regclass, double precision, double precision, integer, integer, name, name, name) IS
-    'makes a table (key, id) of band keys, fills it, and writes triggers that keep it in step with its source. '
-    'Example: lsh_create_band_table(''articles'')';
+COMMENT ON FUNCTION _lsh_create_band_table(regclass, double precision, double precision, integer, integer, name, name,
+    name) IS 'for lsh_create_band_table: what it does as the owner of the source';
 
 -- DROP TABLE also drops the triggers and their functions, but not after a restore: for this, DROP TABLE needs
 -- dependencies that a dump does not contain.
-CREATE FUNCTION lsh_drop_band_table(band_table regclass) RETURNS void LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+CREATE FUNCTION lsh_drop_band_table(band_table regclass) RETURNS void
+    AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE COST 10000;
+COMMENT ON FUNCTION lsh_drop_band_table(regclass) IS
+    'drops a band table, its triggers and their functions. Example: lsh_drop_band_table(''articles_bands'')';
+
+CREATE FUNCTION _lsh_drop_band_table(band_table regclass) RETURNS void LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
     COST 10000 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    target text := (SELECT format('%I.%I', nspname, relname) FROM pg_class AS c
-                    JOIN pg_namespace AS n ON n.oid = relnamespace WHERE c.oid = band_table);
+    extension text := (SELECT quote_ident(nspname) FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = extnamespace
+                       WHERE extname = 'minhash_lsh');
     marked text := 'keeps a band table in step; made by lsh_create_band_table()';
-    made text[] := ARRAY(SELECT format('DROP TRIGGER %I ON %s; DROP FUNCTION %s', tgname, tgrelid::regclass,
-                             tgfoid::regprocedure)
-                         FROM pg_trigger AS t JOIN pg_depend AS d ON classid = 'pg_trigger'::regclass AND objid = t.oid
-                         WHERE refclassid = 'pg_class'::regclass AND refobjid = band_table AND refobjsubid = 0
-                             AND deptype = 'n' AND tgparentid = 0 AND obj_description(tgfoid, 'pg_proc') = marked);
+    source regclass;
+    source_name text;
+    target text;
+    trigger record;
+    made boolean := false;
     its_own text; -- the band table to name in the hint, if the user passed its source
 BEGIN
-    IF target IS NULL THEN
-        RAISE EXCEPTION 'relation with OID % does not exist', band_table::oid USING ERRCODE = 'undefined_table';
-    ELSIF made <> '{}' THEN
-        EXECUTE array_to_string(made, '; ');
-    ELSIF NOT EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_proc'::regclass AND refclassid = 'pg_class'::regclass
-            AND refobjid = band_table AND obj_description(objid, 'pg_proc') = marked) THEN
+    -- The sources are locked before the band table, as by writers.
+    FOR source IN
+        SELECT DISTINCT tgrelid FROM pg_trigger AS t
+        JOIN pg_depend AS d ON classid = 'pg_trigger'::regclass AND objid = t.oid
+        WHERE refclassid = 'pg_class'::regclass AND refobjid = band_table AND refobjsubid = 0
+            AND deptype = 'n' AND tgparentid = 0 AND obj_description(tgfoid, 'pg_proc') = marked
+    LOOP
+        EXECUTE format('SELECT %s._lsh_locked_name($1, true)', extension) INTO source_name USING source;
+        FOR trigger IN
+            SELECT tgname, tgfoid FROM pg_trigger AS t
+            JOIN pg_depend AS d ON classid = 'pg_trigger'::regclass AND objid = t.oid
+            WHERE refclassid = 'pg_class'::regclass AND refobjid = band_table AND refobjsubid = 0
+                AND deptype = 'n' AND tgrelid = source AND obj_description(tgfoid, 'pg_proc') = marked
+        LOOP
+            EXECUTE format('DROP TRIGGER %I ON %s', trigger.tgname, source_name);
+            EXECUTE format('DROP FUNCTION %s', trigger.tgfoid::regprocedure);
+            made := true;
+        END LOOP;
+    END LOOP;
+    EXECUTE format('SELECT %s._lsh_locked_name($1, true)', extension) INTO target USING band_table;
+    IF NOT made AND NOT EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_proc'::regclass
+            AND refclassid = 'pg_class'::regclass AND refobjid = band_table
+            AND obj_description(objid, 'pg_proc') = marked) THEN
         SELECT refobjid::regclass INTO its_own
         FROM pg_trigger AS t JOIN pg_depend AS d ON classid = 'pg_trigger'::regclass AND objid = t.oid
         WHERE tgrelid = band_table AND refclassid = 'pg_class'::regclass AND refobjid <> band_table
@@ -355,5 +395,5 @@ BEGIN
     END IF;
     EXECUTE format('DROP TABLE %s', target); -- this also drops functions whose triggers are gone
 END $$;
-COMMENT ON FUNCTION lsh_drop_band_table(regclass) IS
-    'drops a band table, its triggers and their functions. Example: lsh_drop_band_table(''articles_bands'')';
+COMMENT ON FUNCTION _lsh_drop_band_table(regclass) IS
+    'for lsh_drop_band_table: what it does as the owner of the band table';

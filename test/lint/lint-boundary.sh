@@ -30,5 +30,5 @@ only_in 'nothing needs to catch an error, as memory contexts clean up' \
     '\bPG_(TRY|CATCH|FINALLY)\b' src ''
 only_in 'nothing acts with the rights of another user' \
     '\b(Set(UserIdAndSecContext|UserIdAndContext|SessionAuthorization\w*|CurrentRoleId)|SwitchToUntrustedUser|'\
-'BackgroundWorkerInitializeConnection\w*)\b|SECURITY DEFINER' src src/pg/index/check.cpp
+'BackgroundWorkerInitializeConnection\w*)\b|SECURITY DEFINER' src src/pg/owned_relation.cpp
 exit $status

@@ -1,5 +1,6 @@
 // The parts of lsh_create_band_table() and of its triggers that SQL cannot do.
 #include "pg/extension.h"
+#include "pg/owned_relation.h"
 
 extern "C" {
 #include "access/htup_details.h"
@@ -12,9 +13,11 @@ extern "C" {
 #include "catalog/pg_type.h"
 #include "commands/trigger.h"
 #include "miscadmin.h"
+#include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
@@ -107,6 +110,14 @@ MINHASH_FUNCTION(lsh_tie_band_table)
     PG_RETURN_VOID();
 }
 
+// lsh_create_band_table(source, ...) -> regclass: see src/sql/60-band_table.sql
+MINHASH_FUNCTION(lsh_create_band_table) { return call_as_owner(fcinfo, ShareRowExclusiveLock); }
+
+// lsh_drop_band_table(band_table) -> void
+//
+// The band table is locked after its source, as by writers, who would otherwise wait for each other.
+MINHASH_FUNCTION(lsh_drop_band_table) { return call_as_owner(fcinfo, NoLock); }
+
 namespace {
 
 // Whether a user has a privilege on a table, or on each of its columns (for instance by GRANT INSERT (key, id)).
@@ -136,12 +147,15 @@ void require_usage(Oid schema)
 //
 // Returns true, or raises an ERROR. Triggers call this function in their WHEN clause, so that a user who writes to the
 // source sees which privilege is missing. The function also checks that the band table still has the name that the
-// trigger functions use: if it was renamed, another table may now have that name.
+// trigger functions use: if it was renamed, another table may now have that name. The table is locked first, as it will
+// be by the trigger function, so that it keeps this name.
 MINHASH_FUNCTION(lsh_require_band_table)
 {
     const Oid table = PG_GETARG_OID(0);
     const char* const name = text_to_cstring(PG_GETARG_TEXT_PP(1));
     const char* const privileges = text_to_cstring(PG_GETARG_TEXT_PP(2));
+    LockRelationOid(table, RowExclusiveLock);
+    AcceptInvalidationMessages();
     if (strcmp(name, quoted_relation(table)) != 0)
         ereport(ERROR,
                 errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),

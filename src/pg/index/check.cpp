@@ -9,6 +9,7 @@
 #include "pg/index/records.h"
 #include "pg/index/search.h"
 #include "pg/index/sweep.h"
+#include "pg/owned_relation.h"
 
 #include "core/hash.h"
 
@@ -318,11 +319,7 @@ MINHASH_FUNCTION(lsh_check)
     if (heap)
         index::start_records(state.known);
     // Index expressions run with the rights of the table's owner; settings that they change are restored.
-    Oid user;
-    int context;
-    GetUserIdAndSecContext(&user, &context);
-    SetUserIdAndSecContext(table->rd_rel->relowner, context | SECURITY_RESTRICTED_OPERATION);
-    const int settings = NewGUCNestLevel();
+    const as_owner work = begin_as_owner(table->rd_rel->relowner);
     restrict_search_path();
     const Snapshot snapshot = heap ? RegisterSnapshot(GetTransactionSnapshot()) : nullptr;
     index::check_structure(state);
@@ -331,8 +328,7 @@ MINHASH_FUNCTION(lsh_check)
         index::check_table(state.known, table, snapshot);
         UnregisterSnapshot(snapshot);
     }
-    AtEOXact_GUC(false, settings);
-    SetUserIdAndSecContext(user, context);
+    end_as_owner(work);
     relation_close(state.known.index, AccessShareLock);
     table_close(table, AccessShareLock);
     const std::span<const index::run> runs = index::runs_of(state.known.now);

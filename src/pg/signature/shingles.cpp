@@ -3,8 +3,13 @@
 #include "pg/errors.h"
 #include "pg/signature/exact_texts.h"
 
+#include "core/fold.h"
+#include "core/unicode.h"
+
 extern "C" {
+#include "catalog/namespace.h"
 #include "catalog/pg_type.h"
+#include "lib/stringinfo.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "utils/array.h"
@@ -15,21 +20,49 @@ namespace minhash::pg {
 
 namespace {
 
-// Appends a shingle to an array, converted to the server's encoding.
+// A text in the server's encoding. A character that this encoding does not have, because the letter was folded to it or
+// because the bytes mean nothing in Unicode, becomes a question mark, as a shingle can be signed whatever is in it.
+text* to_server(const std::uint8_t* utf8, std::size_t bytes)
+{
+    const int encoding = GetDatabaseEncoding();
+    if (encoding == PG_UTF8 || encoding == PG_SQL_ASCII || is_ascii({utf8, bytes}))
+        return cstring_to_text_with_len(reinterpret_cast<const char*>(utf8), static_cast<int>(bytes));
+    const Oid conversion = FindDefaultConversionProc(PG_UTF8, encoding);
+    StringInfoData out;
+    initStringInfo(&out);
+    while (bytes > 0) {
+        enlargeStringInfo(&out, static_cast<int>(bytes) * MAX_CONVERSION_GROWTH + 1);
+        const int converted = pg_do_encoding_conversion_buf(conversion,
+                                                            PG_UTF8,
+                                                            encoding,
+                                                            const_cast<unsigned char*>(utf8),
+                                                            static_cast<int>(bytes),
+                                                            reinterpret_cast<unsigned char*>(out.data + out.len),
+                                                            out.maxlen - out.len,
+                                                            true);
+        out.len += static_cast<int>(strlen(out.data + out.len));
+        utf8 += converted;
+        bytes -= static_cast<std::size_t>(converted);
+        if (bytes > 0) {
+            appendStringInfoChar(&out, '?');
+            const std::size_t skipped = decode_utf8(utf8, bytes).bytes;
+            utf8 += skipped;
+            bytes -= skipped;
+        }
+    }
+    text* const made = cstring_to_text_with_len(out.data, out.len);
+    pfree(out.data);
+    return made;
+}
+
+// Appends a shingle to an array, in the server's encoding.
 ArrayBuildState* add_shingle(ArrayBuildState* result, const std::uint8_t* buffer, const shingle_range& shingle)
 {
     if (static_cast<std::size_t>(result->nelems) >= most_exact_shingles)
         fail_too_many_shingles(most_exact_shingles);
-    const char* const utf8 = reinterpret_cast<const char*>(buffer + shingle.offset);
-    const int bytes = static_cast<int>(shingle.bytes);
-    const bool converts = GetDatabaseEncoding() != PG_UTF8 && GetDatabaseEncoding() != PG_SQL_ASCII;
-    char* const converted = converts ? pg_any_to_server(utf8, bytes, PG_UTF8) : nullptr;
-    const bool same = converted == nullptr || converted == utf8;
-    text* const element = same ? cstring_to_text_with_len(utf8, bytes) : cstring_to_text(converted);
+    text* const element = to_server(buffer + shingle.offset, shingle.bytes);
     result = accumArrayResult(result, PointerGetDatum(element), false, TEXTOID, CurrentMemoryContext);
     pfree(element); // the array has a copy
-    if (!same)
-        pfree(converted);
     return result;
 }
 

@@ -100,8 +100,7 @@ QUERIES = [
     'SELECT id, short FROM docs ORDER BY short <%> (SELECT short FROM docs LIMIT 1)',
     'SELECT substr(id, 2)::bigint AS id, body FROM many ORDER BY md5(body)',
     'SELECT id, short FROM many', 'SELECT id::text, body FROM docs',
-    "SELECT left_id, right_id, similarity FROM lsh_pairs('SELECT id, short FROM docs')",
-    'SELECT id, lsh_band_keys(short, 4, 2) FROM docs', 'SELECT block FROM blocks']
+    "SELECT left_id, right_id, similarity FROM lsh_pairs('SELECT id, short FROM docs')"]
 ODD_QUERIES = [
     'SELECT NULL, body FROM docs', 'SELECT id, NULL::text FROM docs', 'docs', 'keyless',
     'TABLE docs', 'SELECT * FROM keyless', 'SELECT id::numeric, short FROM docs', 'SELECT ROW(id, n), short FROM docs',
@@ -116,8 +115,8 @@ ODD_QUERIES = [
     "SELECT decode(md5(id::text), 'hex') FROM docs", "SELECT id, body || repeat(' y', 50000) FROM docs WHERE id < 6"]
 INTEGERS = [0, 1, -1, 2, 3, 5, 13, 16, 17, 27, 28, 64, 128, 255, 256, 4096, 4097, 65536, 2**31 - 1, -2**31]
 
-# SQL expressions by the name of an argument or, if that is not here, by its type: usual values, and hostile ones.
-# {minhash_signature} and {double precision} stand for other values.
+# SQL expressions by the name of an argument (of one function, or of any) or, if that is not here, by its type: usual
+# values, and hostile ones. {minhash_signature} and {double precision} stand for other values.
 VALUES = {
     'unit': (["'char'", "'word'"], ["'element'", "''"]), 'method': (["'fss'", "'classic'"], ["'external'", "'FSS'"]),
     'verify': (["'exact'", "'estimate'"], ["'none'"]), 'rule': (["'recall'", "'area'"], ["''"]),
@@ -172,6 +171,11 @@ VALUES = {
                   '(SELECT array_agg(short) FROM docs)',
                   '(SELECT array_agg(i) FROM generate_series(1, 30000) i)'])}
 VALUES['other_query'] = VALUES['query']
+VALUES['lsh_components.query'] = ([quote(f'SELECT left_id, right_id, similarity FROM lsh_pairs({quote(query)})')
+                                   for query in QUERIES[1:4]] + ["'SELECT id, id + 1 FROM docs'"], VALUES['query'][1])
+VALUES['_lsh_scatter.query'] = (["'SELECT id, lsh_band_keys(short, 4, 2) FROM docs'"], VALUES['query'][1])
+VALUES['_lsh_gather.query'] = (["'SELECT block FROM blocks'", "'SELECT block FROM blocks WHERE part = 1'"],
+                               VALUES['query'][1])
 VALUES['anycompatiblearray'] = VALUES['anyarray']
 
 PLACES = {
@@ -266,16 +270,18 @@ class Calls:
         chance = self.chance
         name, kind, returns_rows, defaults, types, names, is_record = chance.choices(self.functions, self.weights)[0]
         needed = len(types) - defaults
-        arguments = [self.value(types[i], names[i]) for i in range(needed)]
+        special = [f'{name}.{argument}' for argument in names]
+        known = [special[i] if special[i] in VALUES else names[i] for i in range(len(names))]
+        arguments = [self.value(types[i], known[i]) for i in range(needed)]
         if needed > 6 and chance.random() < 0.9:  # the functions below lsh_pairs() take NULL as "not given"
-            arguments[4:] = [value if chance.random() < 0.1 else f'NULL::{types[i]}'
+            arguments[4:] = [value if types[i] == 'boolean' or chance.random() < 0.1 else f'NULL::{types[i]}'
                              for i, value in enumerate(arguments) if i >= 4]
         if all(names[needed:]) and chance.random() < 0.95:  # a few of the others, by name
             share = chance.choice([0, 0, 0.1, 0.3])
-            arguments += [f'"{names[i]}" => {self.value(types[i], names[i])}'
+            arguments += [f'"{names[i]}" => {self.value(types[i], known[i])}'
                           for i in range(needed, len(types)) if chance.random() < share]
         else:
-            arguments += [self.value(types[i], names[i]) for i in range(needed, needed + chance.randint(0, defaults))]
+            arguments += [self.value(types[i], known[i]) for i in range(needed, needed + chance.randint(0, defaults))]
         place = 'record' if is_record and returns_rows else 'rows' if returns_rows else 'a' if kind == 'a' else 'f'
         return name, chance.choice(PLACES[place]).replace('{}', f'{name}({", ".join(arguments)})')
 

@@ -35,8 +35,10 @@ case_of() {
     fi
 }
 
-# Starts the cluster of a version. It listens on no port, because outside of the chroot another may listen there.
+# Starts a cluster of a version. (Debian makes one for the first version only.) It listens on no port, since outside of
+# the chroot another may listen there.
 start() {
+    [[ -e /etc/postgresql/$1/main ]] || pg_createcluster "$1" main >/dev/null
     pg_conftool "$1" main set listen_addresses ''
     pg_ctlcluster "$1" main start
 }

@@ -34,6 +34,7 @@ WHERE proname = ANY ('{lsh_pairs,lsh_clusters,lsh_contained,lsh_components,lsh_e
     AND argument <> ALL ('{query,clusters}') AND 'query' = ANY (proargnames[:2]) AND proargnames[2] <> '';
 
 SELECT DISTINCT argument FROM arguments WHERE argument NOT IN (SELECT argument FROM given);
+SET client_min_messages = warning;
 SELECT function, form, replace(outcome, argument, '...'), string_agg(argument, ', ' ORDER BY argument)
 FROM arguments JOIN given USING (argument) CROSS JOIN queries CROSS JOIN LATERAL (
     SELECT pg_temp.error_of(format('SELECT count(*) FROM %s(%s%L, %s%s => %s)', function,
@@ -46,6 +47,7 @@ WHERE (function = 'lsh_components') = (form = 'pairs')
     AND (more = '' OR function IN ('lsh_pairs', 'lsh_clusters') AND argument NOT IN ('bands', 'rows'))
 GROUP BY 1, 2, 3 ORDER BY 1, 2, 3;
 
+RESET client_min_messages;
 DO $$
 DECLARE
     kept regclass;

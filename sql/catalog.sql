@@ -65,7 +65,8 @@ SELECT oid::regprocedure AS function FROM functions WHERE proleakproof OR prosec
 -- C functions whose symbol does not start with the function's name (without its leading underscore), or that come from
 -- another library. Symbols of overloaded functions have a suffix.
 SELECT p.oid::regprocedure AS function, prosrc, probin FROM functions p JOIN pg_language l ON l.oid = prolang
-    WHERE lanname = 'c' AND (NOT starts_with(prosrc, ltrim(proname, '_')) AND prosrc <> 'lsh_call_of_names'
+    WHERE lanname = 'c' AND (NOT starts_with(prosrc, ltrim(proname, '_'))
+        AND prosrc NOT IN ('lsh_call_of_names', 'lsh_call_with_type')
     OR probin <> (SELECT DISTINCT probin FROM functions WHERE proname = 'minhash_similar')) ORDER BY 1;
 
 -- The names of functions that users are not meant to call begin with an underscore, and no other names do. PostgreSQL
@@ -83,7 +84,7 @@ SELECT oid::regprocedure AS function FROM internal WHERE NOT starts_with(proname
 SELECT oid::regprocedure AS function FROM functions WHERE starts_with(proname, '_')
     AND proname !~ '^_(minhash_query$|lsh_(require|tie|create|drop)_band_table$|lsh_band_table_triggers$|lsh_kept_)'
     AND proname !~ '^_lsh_(locked_name$|check_kept_)'
-    AND proname NOT IN ('_lsh_scatter', '_lsh_gather')
+    AND proname NOT IN ('_lsh_scatter', '_lsh_gather', '_lsh_sample_plan')
     AND oid NOT IN (SELECT oid FROM internal);
 DROP VIEW internal;
 CREATE TEMP VIEW for_users AS SELECT * FROM functions WHERE NOT starts_with(proname, '_');

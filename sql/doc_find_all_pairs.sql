@@ -75,7 +75,7 @@ FROM articles a CROSS JOIN lsh_bands(a.sig, bands => 2, rows => 3) x
 JOIN (articles b CROSS JOIN lsh_bands(b.sig, bands => 2, rows => 3) y) ON x.key = y.key AND a.id < b.id
 ORDER BY 1, 2;
 
-SELECT row_count, pairs, pairs_low, pairs_high, near_share, memory
+SELECT row_count, pairs, pairs_low, pairs_high, near_share, median_shingles
 FROM lsh_sample('SELECT id, body FROM articles', threshold => 0.6);
 
 CREATE INDEX articles_minhash ON articles USING lsh (minhash(body));

@@ -243,11 +243,8 @@ CREATE FUNCTION lsh_evaluate(
     OUT recall_high double precision,
     OUT predicted_recall double precision,
     OUT false_candidates bigint
-) RETURNS SETOF record LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-    RAISE EXCEPTION 'lsh_evaluate() takes ids of any type as they are' USING ERRCODE = 'invalid_parameter_value',
-        HINT = 'Leave out the second argument, or name it: anchors => 2000.';
-END $$;
+) RETURNS SETOF record
+    AS 'MODULE_PATHNAME', 'lsh_call_with_type' LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION lsh_evaluate(text, anyelement) IS
     'an error that says to leave out the type of ids. '
     'Example: lsh_evaluate(''SELECT id, body FROM articles'', NULL::bigint)';

@@ -326,6 +326,13 @@ void sign_units(row_set& rows)
     });
 }
 
+std::size_t bytes_of_row(const row_set& rows)
+{
+    return fixed_bytes + (rows.task.scoped ? sizeof(std::uint32_t) : 0) + start_bytes(rows) + rest_bytes(rows) +
+           key_count(rows.task.shape) * sizeof(std::uint32_t) + sizeof(std::uint64_t) +
+           (rows.task.given ? 0 : sizeof(std::uint32_t));
+}
+
 std::size_t document_size(row_set& rows, std::uint32_t row)
 {
     if (rows.document_sizes == nullptr)

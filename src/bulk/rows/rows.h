@@ -134,6 +134,9 @@ void set_brought(row_set& rows, std::uint32_t row, std::size_t store, std::uint6
 // needed. The result is valid until the next call.
 text_bytes fetch_document(row_set& rows, std::uint32_t row, growing<std::uint8_t>& buffer);
 
+// How many bytes of memory each row needs, without its document.
+std::size_t bytes_of_row(const row_set& rows);
+
 // The size of a row's document in bytes.
 std::size_t document_size(row_set& rows, std::uint32_t row);
 

@@ -12,17 +12,6 @@ namespace minhash::pg {
 
 namespace {
 
-verification arg_verification(FunctionCallInfo fcinfo, int argument)
-{
-    text* const given = PG_GETARG_TEXT_PP(argument);
-    const std::string_view name = view(given);
-    if (name == "exact")
-        return verification::exact;
-    if (name != "estimate")
-        fail_choice("verify", given, "\"exact\" and \"estimate\"");
-    return verification::estimate;
-}
-
 // Several arguments determine how texts are signed. Returns the name of the first of them that the user has specified,
 // or null if the user has specified none.
 const char* signing_argument(const call_form& form)
@@ -37,6 +26,17 @@ const char* signing_argument(const call_form& form)
 }
 
 } // namespace
+
+verification arg_verification(FunctionCallInfo fcinfo, int argument)
+{
+    text* const given = PG_GETARG_TEXT_PP(argument);
+    const std::string_view name = view(given);
+    if (name == "exact")
+        return verification::exact;
+    if (name != "estimate")
+        fail_choice("verify", given, "\"exact\" and \"estimate\"");
+    return verification::estimate;
+}
 
 Oid arg_id_type(const call_form& form)
 {

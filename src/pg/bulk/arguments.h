@@ -69,6 +69,9 @@ void check_result(const ReturnSetInfo& result, Oid id_type, int ids, std::span<c
 // The threshold of a call; an ERROR if it is NULL or out of range.
 double arg_threshold_of(const call_form& form);
 
+// The argument verify; an ERROR if it is neither 'exact' nor 'estimate'.
+verification arg_verification(FunctionCallInfo fcinfo, int argument);
+
 // Reads the shared arguments; an ERROR if one of them is wrong.
 bulk_request arg_bulk(const call_form& form);
 

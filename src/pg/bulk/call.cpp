@@ -109,56 +109,6 @@ void check_signatures(const bulk_request& wanted)
                 errhint("Leave it out, or let the query return texts."));
 }
 
-// Checks the columns of a query that has been started, and records how to read its rows. An ERROR if the call cannot
-// use the columns, or if they do not match the columns of the first query.
-void take_columns(DestReceiver* self, int, TupleDesc columns)
-{
-    bulk_call& call = call_of<bulk_call>(self);
-    if (columns->natts < 2)
-        fail_columns(call, columns);
-    call.rank_column = 0;
-    call.scope_column = 0;
-    for (int column = 3; column <= columns->natts; column++) {
-        const std::string_view name = NameStr(TupleDescAttr(columns, column - 1)->attname);
-        int& known = name == "rank" ? call.rank_column : call.scope_column;
-        if ((name != "scope" && !(name == "rank" && call.wanted.ranked)) || known > 0)
-            fail_columns(call, columns);
-        known = column;
-    }
-    const bool texts = has_texts(call, columns);
-    const Oid id_type = type_of(columns, 1);
-    if (!OidIsValid(call.wanted.id_type))
-        call.wanted.id_type = id_type;
-    call.short_id = check_ids(call.wanted.id_type, id_type);
-    const bool first = !OidIsValid(call.ids.type);
-    if (!first && texts != call.from_texts)
-        ereport(ERROR,
-                errcode(ERRCODE_DATATYPE_MISMATCH),
-                errmsg("both queries must return signatures, or both texts"));
-    if (!texts)
-        check_signatures(call.wanted);
-    const Oid rank = type_of(columns, call.rank_column);
-    const Oid scope = type_of(columns, call.scope_column);
-    if (!first && scope != call.scopes.values.type)
-        ereport(ERROR,
-                errcode(ERRCODE_DATATYPE_MISMATCH),
-                errmsg("both queries must return a column named scope, of one type, or neither"));
-    if (OidIsValid(rank))
-        require_order(rank, "The query's column rank needs an order.");
-    if (first) {
-        call.from_texts = texts;
-        call.ids = open_datums(call.budget, call.wanted.id_type);
-        if (call.wanted.lone_ids)
-            call.lone_ids = open_datums(call.budget, call.wanted.id_type);
-        if (OidIsValid(rank))
-            call.ranks = open_datums(call.budget, rank);
-        if (OidIsValid(scope))
-            open_numbered(call.scopes, call, call.budget, scope);
-    }
-    start_rereading(call.again, *static_cast<row_receiver*>(self)->query, 2);
-    call.far = call.again.far;
-}
-
 void check_scheme(bulk_call& call, const scheme& scheme, Datum id)
 {
     const minhash::scheme& others = call.rows->task.scheme;
@@ -234,16 +184,76 @@ bool take_value(bulk_call& call, TupleTableSlot* slot, Datum id, Datum value)
     return bulk::take_text(*call.rows, whole, whole.size(), place);
 }
 
-bool take_row(TupleTableSlot* slot, DestReceiver* self)
+void take_columns_of_query(DestReceiver* self, int, TupleDesc columns)
 {
     bulk_call& call = call_of<bulk_call>(self);
+    take_columns(call, columns);
+    start_rereading(call.again, *static_cast<row_receiver*>(self)->query, 2);
+    call.far = call.again.far;
+}
+
+bool take_row_of_query(TupleTableSlot* slot, DestReceiver* self)
+{
+    take_row(call_of<bulk_call>(self), slot);
+    return true;
+}
+
+} // namespace
+
+void take_columns(bulk_call& call, TupleDesc columns)
+{
+    if (columns->natts < 2)
+        fail_columns(call, columns);
+    call.rank_column = 0;
+    call.scope_column = 0;
+    for (int column = 3; column <= columns->natts; column++) {
+        const std::string_view name = NameStr(TupleDescAttr(columns, column - 1)->attname);
+        int& known = name == "rank" ? call.rank_column : call.scope_column;
+        if ((name != "scope" && !(name == "rank" && call.wanted.ranked)) || known > 0)
+            fail_columns(call, columns);
+        known = column;
+    }
+    const bool texts = has_texts(call, columns);
+    const Oid id_type = type_of(columns, 1);
+    if (!OidIsValid(call.wanted.id_type))
+        call.wanted.id_type = id_type;
+    call.short_id = check_ids(call.wanted.id_type, id_type);
+    const bool first = !OidIsValid(call.ids.type);
+    if (!first && texts != call.from_texts)
+        ereport(ERROR,
+                errcode(ERRCODE_DATATYPE_MISMATCH),
+                errmsg("both queries must return signatures, or both texts"));
+    if (!texts)
+        check_signatures(call.wanted);
+    const Oid rank = type_of(columns, call.rank_column);
+    const Oid scope = type_of(columns, call.scope_column);
+    if (!first && scope != call.scopes.values.type)
+        ereport(ERROR,
+                errcode(ERRCODE_DATATYPE_MISMATCH),
+                errmsg("both queries must return a column named scope, of one type, or neither"));
+    if (OidIsValid(rank))
+        require_order(rank, "The query's column rank needs an order.");
+    if (first) {
+        call.from_texts = texts;
+        call.ids = open_datums(call.budget, call.wanted.id_type);
+        if (call.wanted.lone_ids)
+            call.lone_ids = open_datums(call.budget, call.wanted.id_type);
+        if (OidIsValid(rank))
+            call.ranks = open_datums(call.budget, rank);
+        if (OidIsValid(scope))
+            open_numbered(call.scopes, call, call.budget, scope);
+    }
+}
+
+void take_row(bulk_call& call, TupleTableSlot* slot)
+{
     bool no_id;
     bool no_value;
     Datum id = slot_getattr(slot, 1, &no_id);
     const Datum value = slot_getattr(slot, 2, &no_value);
     if (no_id || (no_value && !call.wanted.lone_ids)) {
         call.skipped++;
-        return true;
+        return;
     }
     if (row_count(call) + call.lone_count == bulk::most_rows)
         ereport(ERROR,
@@ -268,10 +278,7 @@ bool take_row(TupleTableSlot* slot, DestReceiver* self)
     }
     MemoryContextSwitchTo(former);
     report_read(call, "reading rows", row_count(call) - call.rows_before, call.expected_rows);
-    return true;
 }
-
-} // namespace
 
 void prepare_call(bulk_call& fresh, FunctionCallInfo fcinfo, const bulk_request& wanted)
 {
@@ -290,7 +297,7 @@ void read_query(bulk_call& call, const planned_select& query)
     call.rows_before = row_count(call);
     if (call.rows != nullptr)
         call.rows->first_count = call.rows_before;
-    run_select(query, call, take_columns, take_row);
+    run_select(query, call, take_columns_of_query, take_row_of_query);
     call.again.scanned = nullptr;
 }
 

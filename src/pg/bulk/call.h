@@ -61,6 +61,12 @@ Call& start_call(FunctionCallInfo fcinfo, const bulk_request& wanted)
 // first_count belong to the first query.
 void read_query(bulk_call& call, const planned_select& query);
 
+// The two parts of read_query(), for rows that come in another way. take_columns() checks the columns of a query, and
+// records how to read its rows; an ERROR if the call cannot use the columns, or if they do not match the columns of the
+// first query. take_row() passes a row to the engine, unless its id or value is NULL.
+void take_columns(bulk_call& call, TupleDesc columns);
+void take_row(bulk_call& call, TupleTableSlot* slot);
+
 // Call this once, after the last query. Reports rows that were left out, chooses the parameters that the user has not
 // specified, and starts the engine's steps. No user code may run from now on until the engine's steps have ended.
 void end_reading(bulk_call& call);
@@ -77,7 +83,8 @@ std::uint32_t row_count(const bulk_call& call);
 bulk::task make_task(const bulk_call& call, const scheme& scheme);
 
 // Chooses the numbers of hashes, bands and rows per band that the user has not specified, based on a sample of the
-// rows. At least one row must have been read.
-void choose_by_sample(bulk_call& call);
+// rows. At least one row must have been read. If the call's rows are themselves a sample, `all_rows` is the number of
+// all rows, for which the choice is made.
+void choose_by_sample(bulk_call& call, double all_rows = 0);
 
 } // namespace minhash::pg

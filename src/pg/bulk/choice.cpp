@@ -58,7 +58,7 @@ void tell(const bulk::bands_plan& plan, double threshold)
 
 } // namespace
 
-void choose_by_sample(bulk_call& call)
+void choose_by_sample(bulk_call& call, double all_rows)
 {
     bulk::task task = call.rows->task;
     if (task.shape.bands > 0 || task.sets_only)
@@ -68,7 +68,7 @@ void choose_by_sample(bulk_call& call)
     const bulk::agreement_counts agreements = bulk::sample_rows(*call.rows, counts, mean_bytes);
     const bool open_hashes = task.exact && !call.wanted.hashes_given;
     const int hashes = task.scheme.num_hashes;
-    const double rows = row_count(call);
+    const double rows = std::max<double>(row_count(call), all_rows);
     const double first = call.rows->first_count;
     bulk::bands_wanted wanted = {
         .rows = rows,

@@ -140,7 +140,13 @@ Oid named_relation(const char* given, bool& is_name)
     return OidIsValid(relation) && has_rows(relation) ? relation : InvalidOid;
 }
 
-bool takes_any_ids(std::string_view function) { return function == "lsh_evaluate"; }
+bool takes_any_ids(std::string_view function) { return function == "lsh_evaluate" || function == "lsh_sample"; }
+
+// An argument of a function that takes ids of any type, as an example.
+const char* example_of(std::string_view function)
+{
+    return function == "lsh_evaluate" ? "anchors => 2000" : "threshold => 0.8";
+}
 
 // Suggests a call of a function, with a query on the relation. The query returns the columns that the user has named,
 // `id` and `text`. If the relation has no such `id`, the query returns the primary key instead; if it has no such
@@ -216,13 +222,20 @@ planned_select plan_select(FunctionCallInfo fcinfo, int argument)
 {
     const char* const query = text_to_cstring(PG_GETARG_TEXT_PP(argument));
     refuse_name(query, fcinfo->flinfo->fn_oid);
+    return plan_query(query);
+}
+
+planned_select plan_query(const char* query)
+{
     const SPIPlanPtr plan = prepare(query);
     check_statement(plan);
     // This is the plan that will run, because a query without parameters has only one.
     CachedPlan* const planned = SPI_plan_get_cached_plan(plan);
-    const double rows = linitial_node(PlannedStmt, planned->stmt_list)->planTree->plan_rows;
+    const Plan* const top = linitial_node(PlannedStmt, planned->stmt_list)->planTree;
+    const bool scans = IsA(top, SeqScan) || IsA(top, IndexScan) || IsA(top, BitmapHeapScan);
+    const planned_select result = {plan, query, top->plan_rows, static_cast<double>(top->plan_width), scans};
     ReleaseCachedPlan(planned, nullptr);
-    return {plan, query, rows};
+    return result;
 }
 
 void run_select(const planned_select& query,
@@ -285,7 +298,7 @@ MINHASH_FUNCTION(lsh_call_of_names)
         ereport(ERROR,
                 errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                 errmsg("argument after the query of %s() has neither a name nor a type", called),
-                takes_any_ids(called) ? errhint("Name it: anchors => 2000.")
+                takes_any_ids(called) ? errhint("Name it: %s.", example_of(called))
                                       : errhint("Use threshold => 0.8 for the threshold, or NULL::uuid for ids of "
                                                 "the type uuid."));
 
@@ -306,6 +319,16 @@ MINHASH_FUNCTION(lsh_call_of_names)
                     OidIsValid(relation)
                         ? suggest_call(function, relation, count > 1 ? name_at(0) : nullptr, name_at(count - 1))
                         : psprintf("SELECT * FROM %s('SELECT id, body FROM articles', threshold => 0.8)", called)));
+}
+
+// lsh_call_with_type(query, anyelement): an ERROR, for functions that need no type of ids.
+MINHASH_FUNCTION(lsh_call_with_type)
+{
+    const char* const called = get_func_name(fcinfo->flinfo->fn_oid);
+    ereport(ERROR,
+            errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+            errmsg("%s() takes ids of any type as they are", called),
+            errhint("Leave out the second argument, or name it: %s.", example_of(called)));
 }
 
 } // namespace minhash::pg

@@ -16,13 +16,18 @@ namespace minhash::pg {
 struct planned_select {
     SPIPlanPtr plan;
     const char* text;
-    double rows; // how many rows PostgreSQL expects
+    double rows;  // how many rows PostgreSQL expects
+    double width; // their size in bytes, as far as PostgreSQL knows
+    bool scans;   // the plan is just the scan of a table
 };
 
 // Plans the query that an argument contains. Call this between SPI_connect() and SPI_finish(). An ERROR if the query is
 // not a single SELECT that changes nothing. If the query is only the name of a table, a hint suggests a call with the
 // columns that the user probably means.
 planned_select plan_select(FunctionCallInfo fcinfo, int argument);
+
+// Plans a query that is not an argument.
+planned_select plan_query(const char* query);
 
 // The destination to which the executor sends the rows of a query.
 struct row_receiver : DestReceiver {

@@ -86,8 +86,8 @@ void _PG_init(void)
                              nullptr);
     DefineCustomIntVariable("minhash_lsh.ordered_scan_limit",
                             "Sets about how many rows an ordered scan of an lsh index compares.",
-                            "In a larger index, those that share slots of a band are compared, the most likely ones "
-                            "first. -1 compares all rows where it must.",
+                            "Those that share slots of a band come first. In an index with further columns, only rows "
+                            "with the values in the query count. -1 compares all rows where it must.",
                             &ordered_scan_limit,
                             -1,
                             -1,

@@ -60,6 +60,7 @@ struct shared_build {
     new_pages supply;
     pg_atomic_uint64 next_id;
     pg_atomic_uint64 records;
+    pg_atomic_uint32 bare_end; // the block after the last bare page; 0: there is none
 
     // The run that is being made. The processes write its leaves for one part of its records at a time. This part is on
     // `pages` consecutive pages, the first of which is block `first`.
@@ -72,7 +73,7 @@ struct shared_build {
     meta made;    // the future meta page; the first signature that is read determines its scheme
     double rows;  // how many rows of the table have been read
     bool broken_hot_chain;
-    sorted_leaves leaves[max_num_hashes]; // the leaves of each band; only one process writes each element
+    sorted_leaves leaves[max_num_hashes + 1]; // the leaves of each list; only one process writes each element
 };
 
 struct build_crew {
@@ -97,12 +98,31 @@ struct reader {
     Relation index;
     shared_build* shared;
     columns which;
-    layout shape;       // has no bands until this process has read a signature
+    layout shape;       // has no bands until this process has read a signature: records are bare
     std::uint8_t* page; // records not yet written; collecting them in a locked page would block cancel
     int count;
     MemoryContext for_row;
-    bool null_rows; // rows whose signature is NULL have been read
 };
+
+meta make_meta(Relation index)
+{
+    meta fresh = {};
+    fresh.magic = format_magic;
+    fresh.version = format_version;
+    fresh.next_id = 2;
+    fresh.tail_first = fresh.tail_last = meta_block + 1; // the first page of the tail has the id 1
+    fresh.tail_pages = 1;
+    fresh.scope_bytes = columns_of(index).scope == 0 ? 0 : scope_hash_bytes;
+    fresh.threshold = constraint_threshold(index);
+    return fresh;
+}
+
+void note_bare_page(shared_build& shared, BlockNumber block)
+{
+    std::uint32_t end = pg_atomic_read_u32(&shared.bare_end);
+    while (end <= block && !pg_atomic_compare_exchange_u32(&shared.bare_end, &end, block + 1)) {
+    }
+}
 
 // Writes the collected records as a page. In this step, only pages of records are appended, so the page after this one
 // is in the next block.
@@ -110,8 +130,11 @@ void write_page(reader& state)
 {
     Assert(state.count > 0 && state.count <= state.shape.records_per_page);
     const Buffer buffer = new_page(state.index, &state.shared->supply);
+    if (state.shape.shape.bands == 0)
+        note_bare_page(*state.shared, BufferGetBlockNumber(buffer));
     write_records(state.index,
                   buffer,
+                  state.shape.shape.bands == 0 ? bare_level : 0,
                   pg_atomic_fetch_add_u64(&state.shared->next_id, 1),
                   {state.page, static_cast<std::size_t>(state.count) * state.shape.record_bytes},
                   BufferGetBlockNumber(buffer) + 1);
@@ -122,30 +145,44 @@ void write_page(reader& state)
 }
 
 // Sets the scheme of the index from the first signature that this process reads, unless another process has already set
-// it.
+// it. Records collected before have no room for slots, so they get a page of their own.
 void agree_on_scheme(reader& state, const scheme& scheme)
 {
     const banding shape = shape_for(state.index, scheme);
+    if (state.count > 0)
+        write_page(state);
     SpinLockAcquire(&state.shared->lock);
     set_scheme(state.shared->made, scheme, shape);
     SpinLockRelease(&state.shared->lock);
     state.shape = layout_of(state.index, state.shared->made);
 }
 
+// If another process has read a signature, the next page of this process need not be bare.
+void take_scheme(reader& state)
+{
+    SpinLockAcquire(&state.shared->lock);
+    const bool known = state.shared->made.bands != 0;
+    SpinLockRelease(&state.shared->lock);
+    if (known)
+        state.shape = layout_of(state.index, state.shared->made);
+}
+
 void add_row(Relation index, ItemPointer tid, Datum* values, bool* nulls, bool alive, void* callback_state)
 {
     reader& state = *static_cast<reader*>(callback_state);
-    if (nulls[state.which.signature]) {
-        state.null_rows = true;
-        return;
-    }
     const MemoryContext old = MemoryContextSwitchTo(state.for_row);
-    const signature value = indexable_signature(index, values[state.which.signature]);
-    if (state.shape.shape.bands == 0)
-        agree_on_scheme(state, value.scheme);
-    check_scheme(index, state.shape, value);
+    const bool null = nulls[state.which.signature];
+    signature value;
+    if (state.shape.shape.bands == 0 && state.count == 0)
+        take_scheme(state);
+    if (!null) {
+        value = indexable_signature(index, values[state.which.signature]);
+        if (state.shape.shape.bands == 0)
+            agree_on_scheme(state, value.scheme);
+        check_scheme(index, state.shape, value);
+    }
     make_record(state.shape,
-                value,
+                null ? nullptr : &value,
                 hash_scope(index, state.which, values, nulls),
                 *tid,
                 state.page + state.count * state.shape.record_bytes);
@@ -162,6 +199,7 @@ void read_rows(build_crew& crew)
     state.index = crew.index;
     state.shared = &shared;
     state.which = columns_of(crew.index);
+    state.shape = layout_of(crew.index, make_meta(crew.index));
     state.page = static_cast<std::uint8_t*>(palloc(BLCKSZ));
     state.for_row = AllocSetContextCreate(CurrentMemoryContext, "lsh row", ALLOCSET_DEFAULT_SIZES);
     const TableScanDesc scan = crew.scan != nullptr ? begin_parallel_scan(crew.table, crew.scan) : nullptr;
@@ -174,7 +212,6 @@ void read_rows(build_crew& crew)
     SpinLockAcquire(&shared.lock);
     shared.rows += rows;
     shared.broken_hot_chain |= crew.info->ii_BrokenHotChain;
-    shared.made.null_rows |= state.null_rows;
     SpinLockRelease(&shared.lock);
 }
 
@@ -187,7 +224,7 @@ void write_leaves(build_crew& crew)
     pages.start(shared.pages);
     for (std::uint32_t at = 0; at < shared.pages; at++)
         pages.add(shared.first + at);
-    const new_run to = {crew.index, &shape, shared.run_id, &shared.supply};
+    const new_run to = {crew.index, &shape, shared.run_id, &shared.supply, ring_for(crew.index, pages.count)};
     write_bands(to, pages, shared.next_band, shared.leaves);
     pfree(pages.at);
 }
@@ -240,6 +277,7 @@ void init_shared_build(shared_build& shared, const build_crew& crew, const meta&
     pg_atomic_init_u32(&shared.supply.end, 0);
     pg_atomic_init_u64(&shared.next_id, 1);
     pg_atomic_init_u64(&shared.records, 0);
+    pg_atomic_init_u32(&shared.bare_end, 0);
     pg_atomic_init_u32(&shared.next_band, 0);
     SpinLockInit(&shared.lock);
     shared.made = fresh;
@@ -347,7 +385,7 @@ run make_run(build_crew& crew, BlockNumber end, double records)
     for (BlockNumber block = meta_block + 1; block < end; block++)
         pages.add(block);
     shared.run_id = pg_atomic_fetch_add_u64(&shared.next_id, 1);
-    const new_run to = {crew.index, &shape, shared.run_id, &shared.supply};
+    const new_run to = {crew.index, &shape, shared.run_id, &shared.supply, ring_for(crew.index, pages.count)};
     const auto sort = [&](std::span<const BlockNumber> part) {
         sorted_leaves sorted;
         if (crew.context == nullptr) {
@@ -364,20 +402,10 @@ run make_run(build_crew& crew, BlockNumber end, double records)
             report(merging);
         return sorted;
     };
-    return write_run(to, pages, maintenance_work_mem / crew.processes, sort);
-}
-
-meta make_meta(Relation index)
-{
-    meta fresh = {};
-    fresh.magic = format_magic;
-    fresh.version = format_version;
-    fresh.next_id = 2;
-    fresh.tail_first = fresh.tail_last = meta_block + 1; // the first page of the tail has the id 1
-    fresh.tail_pages = 1;
-    fresh.scope_bytes = columns_of(index).scope == 0 ? 0 : scope_hash_bytes;
-    fresh.threshold = constraint_threshold(index);
-    return fresh;
+    run made = write_run(to, pages, maintenance_work_mem / crew.processes, sort);
+    const BlockNumber bare_end = pg_atomic_read_u32(&shared.bare_end);
+    made.bare_pages = bare_end > 0 ? bare_end - (meta_block + 1) : 0;
+    return made;
 }
 
 void put_meta(Page page, const meta& made)
@@ -417,11 +445,14 @@ IndexBuildResult* build(Relation heap, Relation index, IndexInfo* info)
     const std::uint64_t open_id = pg_atomic_fetch_add_u64(&shared.next_id, 1);
     const Buffer buffer = new_page(index, &shared.supply);
     const BlockNumber open = BufferGetBlockNumber(buffer);
-    write_records(index, buffer, open_id, {}, InvalidBlockNumber);
     meta& made = shared.made;
+    write_records(index, buffer, 0, open_id, {}, InvalidBlockNumber);
     made.tail_first = made.tail_last = open;
     const std::uint64_t records = pg_atomic_read_u64(&shared.records);
-    if (records > 0) {
+    if (made.bands == 0) { // without a signature there is no run
+        made.tail_first = meta_block + 1;
+        made.tail_pages = open - meta_block;
+    } else if (records > 0) {
         report(sorting);
         report_tuples(0);
         pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_TOTAL, static_cast<std::int64_t>(records));

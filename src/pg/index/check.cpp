@@ -90,46 +90,47 @@ std::uint64_t bit_of(const layout& shape, BlockNumber block, int place)
            static_cast<std::uint64_t>(place);
 }
 
-void check_record(checker& state, const std::uint8_t* record, BlockNumber block, int place)
+void check_record(
+    checker& state, const std::uint8_t* record, const layout& shape, bool bare, BlockNumber block, int place)
 {
-    const layout& shape = state.known.shape;
-    ItemPointerData tid = tid_of(record, shape);
-    if (is_dead(tid)) {
+    const ItemPointerData stored = tid_of(record, shape);
+    const ItemPointerData tid = row_of(stored);
+    if (is_dead(stored)) {
         state.counted.dead++;
         return;
     }
-    const bool is_empty = is_empty_set(tid);
-    tid.ip_posid &= static_cast<OffsetNumber>(~empty_set);
-    if (is_dead(tid) || !is_possible(tid))
+    if (is_dead(tid) || !is_possible(tid) || (bare && !is_null(stored)))
         fail_damaged(state.known.index, block, "A record cannot be of a row.");
-    const std::uint64_t number = number_of(shape, block, place);
-    const std::uint64_t checksum = checksum_of(record, shape) + is_empty;
+    const std::uint64_t checksum = checksum_of(record, shape, stored);
     state.counted.records++;
     state.counted.contents += fmix64(rank_of(0, tid) + fmix64(checksum));
     if (state.known.sort != nullptr)
-        add_record(state.known, tid, checksum, number);
-    if (state.which == nullptr || is_empty || block >= state.blocks)
+        add_record(state.known, tid, checksum, block, place);
+    if (state.which == nullptr || bare || block >= state.blocks)
         return;
+    const std::uint64_t number = number_of(shape, block, place);
     const std::uint64_t bit = bit_of(shape, block, place);
     state.live[bit / 8] |= static_cast<std::uint8_t>(1 << bit % 8);
-    for (int band = 0; band < shape.shape.bands; band++)
-        state.wanted += fmix64(band_entry_key(record, shape, band) + fmix64(number));
+    for (int list = 0; list < lists_of(shape); list++)
+        if (has_entry(stored, shape, list))
+            state.wanted += fmix64(entry_key(record, shape, list) + fmix64(number));
 }
 
 bool check_records(checker& state, BlockNumber first, std::uint32_t pages)
 {
-    return each_page(state.known.index,
-                     state.known.shape,
-                     first,
-                     pages,
-                     state.known.now.next_id,
-                     [&](Buffer buffer, Page page, int records) {
-                         for (int place = 0; place < records; place++)
-                             check_record(state,
-                                          record_at(page, state.known.shape, place),
-                                          BufferGetBlockNumber(buffer),
-                                          place);
-                     }) ||
+    std::uint32_t seen = 0;
+    const auto check = [&](Buffer buffer, Page page, int records) {
+        const BlockNumber block = BufferGetBlockNumber(buffer);
+        const layout mine = layout_on(page, state.known.shape);
+        const bool bare = is_bare(page);
+        if (bare && state.which != nullptr && seen >= state.which->bare_pages)
+            fail_damaged(state.known.index, block, "A page of records is bare, but not among the first of its run.");
+        seen++;
+        for (int place = 0; place < records; place++)
+            check_record(state, record_at(page, mine, place), mine, bare, block, place);
+    };
+    const std::uint64_t next_id = state.known.now.next_id;
+    return each_page(state.known.index, state.known.shape, first, pages, next_id, state.known.ring, check) ||
            doubt(state, first, "A page of records behind this one is missing.");
 }
 
@@ -139,7 +140,7 @@ bool check_leaf(checker& state, BlockNumber block, const inner_view* parent, int
 {
     Assert(parent == nullptr || child < parent->count());
     const layout& shape = state.known.shape;
-    const Buffer buffer = read_page(state.known.index, block, BUFFER_LOCK_SHARE);
+    const Buffer buffer = read_page(state.known.index, block, BUFFER_LOCK_SHARE, state.known.ring);
     leaf_view leaf;
     if (!view_leaf(state.known.index, buffer, state.which->id, leaf)) {
         UnlockReleaseBuffer(buffer);
@@ -242,9 +243,9 @@ bool try_structure(checker& state)
     known_records& known = state.known;
     read_meta(known.index, known.now);
     known.shape = layout_of(known.index, known.now);
-    if (known.shape.shape.bands == 0)
-        return true;
     state.blocks = RelationGetNumberOfBlocks(known.index);
+    if (known.ring == nullptr)
+        known.ring = ring_for(known.index, state.blocks);
     const std::uint64_t bits = bit_of(known.shape, state.blocks, 0);
     state.live = static_cast<std::uint8_t*>(
         MemoryContextAllocExtended(CurrentMemoryContext, bits / 8 + 1, MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO));

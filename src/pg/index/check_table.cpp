@@ -34,6 +34,10 @@ struct known_entry {
 // from the first to the last, so a row comes after the records that have its TID and checksum.
 constexpr int number_bits = 47;
 
+// In an entry, the number of a record has so many bits for the place on the page, which suffices for any layout.
+constexpr int entry_place_bits = number_bits - 32;
+static_assert(BLCKSZ <= 1 << entry_place_bits);
+
 void add_entry(known_records& known, const known_entry& entry)
 {
     const std::uint64_t words[] = {pg_hton64(entry.tid << 16 | entry.checksum >> 16),
@@ -79,16 +83,15 @@ bool next_entry(known_records& known, known_entry& entry)
 // its row's TID is used again.)
 bool is_there(const known_records& known, const known_entry& one)
 {
-    const int bits = known.shape.place_bits;
-    const Buffer buffer = read_page(known.index, static_cast<BlockNumber>(one.number >> bits), BUFFER_LOCK_SHARE);
+    const auto block = static_cast<BlockNumber>(one.number >> entry_place_bits);
+    const Buffer buffer = read_page(known.index, block, BUFFER_LOCK_SHARE);
     const Page page = BufferGetPage(buffer);
-    const int place = static_cast<int>(one.number & ((std::uint64_t{1} << bits) - 1));
+    const int place = static_cast<int>(one.number & ((std::uint64_t{1} << entry_place_bits) - 1));
     bool there = is_kind(page, page_kind::records) && trailer_of(page).id < known.now.next_id &&
                  place < records_on(known.index, buffer, known.shape);
     if (there) {
-        ItemPointerData tid = tid_of(record_at(page, known.shape, place), known.shape);
-        tid.ip_posid &= static_cast<OffsetNumber>(~empty_set);
-        there = rank_of(0, tid) == one.tid;
+        const layout mine = layout_on(page, known.shape);
+        there = rank_of(0, row_of(tid_of(record_at(page, mine, place), mine))) == one.tid;
     }
     UnlockReleaseBuffer(buffer);
     return there;
@@ -97,18 +100,17 @@ bool is_there(const known_records& known, const known_entry& one)
 void check_row(Relation index, ItemPointer tid, Datum* values, bool* nulls, bool alive, void* callback_state)
 {
     known_records& known = *static_cast<known_records*>(callback_state);
-    if (nulls[known.which.signature]) {
-        if (known.now.null_rows == 0)
-            fail_different(index, rank_of(0, *tid), "is NULL, which is not noted in");
-        return;
+    const bool null = nulls[known.which.signature];
+    signature value;
+    if (!null) {
+        value = indexable_signature(index, values[known.which.signature]);
+        if (known.shape.shape.bands == 0)
+            fail_different(index, rank_of(0, *tid), "is not in");
+        check_scheme(index, known.shape, value);
     }
-    const signature value = indexable_signature(index, values[known.which.signature]);
-    if (known.shape.shape.bands == 0)
-        fail_different(index, rank_of(0, *tid), "is not in");
-    check_scheme(index, known.shape, value);
     alignas(8) std::uint8_t record[most_record_bytes + 1];
-    make_record(known.shape, value, hash_scope(index, known.which, values, nulls), *tid, record);
-    const std::uint64_t checksum = checksum_of(record, known.shape) + value.empty();
+    make_record(known.shape, null ? nullptr : &value, hash_scope(index, known.which, values, nulls), *tid, record);
+    const std::uint64_t checksum = checksum_of(record, known.shape, tid_of(record, known.shape));
     add_entry(known, {rank_of(0, *tid), static_cast<std::uint32_t>(checksum), true, 0});
 }
 
@@ -171,9 +173,12 @@ void compare_all(known_records& known, Relation table)
 
 } // namespace
 
-std::uint64_t checksum_of(const std::uint8_t* record, const layout& shape)
+std::uint64_t checksum_of(const std::uint8_t* record, const layout& shape, const ItemPointerData& tid)
 {
-    return DatumGetUInt64(hash_any_extended(record, shape.tid_offset, 0));
+    // The zeros of a record without slots do not count, because a bare record lacks them.
+    const int skipped = has_slots(tid) ? 0 : shape.tid_offset - shape.scope_bytes;
+    return DatumGetUInt64(hash_any_extended(record + skipped, shape.tid_offset - skipped, 0)) +
+           (tid.ip_posid & without_slots);
 }
 
 void start_records(known_records& known)
@@ -187,9 +192,9 @@ void start_records(known_records& known)
                                        TUPLESORT_NONE);
 }
 
-void add_record(known_records& known, const ItemPointerData& row, std::uint64_t checksum, std::uint64_t number)
+void add_record(known_records& known, const ItemPointerData& row, std::uint64_t checksum, BlockNumber block, int place)
 {
-    Assert(number >> number_bits == 0);
+    const std::uint64_t number = std::uint64_t{block} << entry_place_bits | static_cast<std::uint64_t>(place);
     add_entry(known, {rank_of(0, row), static_cast<std::uint32_t>(checksum), false, number});
 }
 

@@ -5,6 +5,7 @@
 #include "pg/index/found.h"
 
 extern "C" {
+#include "storage/bufmgr.h"
 #include "utils/snapshot.h"
 #include "utils/tuplesort.h"
 }
@@ -17,16 +18,18 @@ struct known_records {
     meta now;
     layout shape;
     columns which;
-    Tuplesortstate* sort; // sorts the live records, and then also the table's rows; null: the table is not checked
+    BufferAccessStrategy ring; // for reading the index
+    Tuplesortstate* sort;      // sorts the live records, and then also the table's rows; null: the table is not checked
 };
-
-std::uint64_t checksum_of(const std::uint8_t* record, const layout& shape);
 
 // Starts collecting records, within maintenance_work_mem.
 void start_records(known_records& known);
 
 // Adds a live record and the TID of its row. A record may be added twice.
-void add_record(known_records& known, const ItemPointerData& row, std::uint64_t checksum, std::uint64_t number);
+void add_record(known_records& known, const ItemPointerData& row, std::uint64_t checksum, BlockNumber block, int place);
+
+// A checksum of what a record has besides its TID.
+std::uint64_t checksum_of(const std::uint8_t* record, const layout& shape, const ItemPointerData& tid);
 
 // An ERROR unless every row that the snapshot sees has exactly one record, and every record has a row. The snapshot
 // must have been taken before the index was read.

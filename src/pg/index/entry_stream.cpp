@@ -25,7 +25,7 @@ void load_leaf(entry_stream& stream, entry_stream::source& from)
 {
     const BlockNumber block = from.rest.leaf;
     check_block(stream.index, block, RelationGetNumberOfBlocks(stream.index));
-    const Buffer buffer = read_page(stream.index, block, BUFFER_LOCK_SHARE);
+    const Buffer buffer = read_page(stream.index, block, BUFFER_LOCK_SHARE, stream.strategy);
     leaf_view view;
     if (!view_leaf(stream.index, buffer, from.rest.id, view))
         fail_damaged(stream.index, block, "A leaf of a run is missing.");
@@ -97,12 +97,16 @@ entry_stream::player replay(const entry_stream& stream, entry_stream::player win
 
 } // namespace
 
-entry_stream make_stream(Relation index, std::span<const leaf_chain> chains, growing<BlockNumber>* used_up)
+entry_stream make_stream(Relation index,
+                         std::span<const leaf_chain> chains,
+                         growing<BlockNumber>* used_up,
+                         BufferAccessStrategy strategy)
 {
     Assert(!chains.empty());
     entry_stream made = {};
     made.index = index;
     made.used_up = used_up;
+    made.strategy = strategy;
     made.sources = {static_cast<entry_stream::source*>(
                         MemoryContextAllocHuge(CurrentMemoryContext, chains.size() * sizeof(entry_stream::source))),
                     chains.size()};

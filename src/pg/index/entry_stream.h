@@ -54,10 +54,14 @@ struct entry_stream {
     player* tournament;
     std::size_t places;            // a power of two
     growing<BlockNumber>* used_up; // collects leaves that have been read to the end; null: they are not collected
+    BufferAccessStrategy strategy;
 };
 
 // Makes a stream of these chains.
-entry_stream make_stream(Relation index, std::span<const leaf_chain> chains, growing<BlockNumber>* used_up);
+entry_stream make_stream(Relation index,
+                         std::span<const leaf_chain> chains,
+                         growing<BlockNumber>* used_up,
+                         BufferAccessStrategy strategy);
 
 inline bool has_entries(const entry_stream& stream) { return stream.tournament[0].key != entry_stream::no_key; }
 

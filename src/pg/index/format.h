@@ -1,11 +1,19 @@
 // The pages of an index USING lsh, as they are stored. Anyone who changes the format must also increase format_version,
 // and must keep older indexes readable.
 //
-// Each row whose signature is not NULL has one record in the index: a copy of the row's signature, compressed to 8 bits
-// per slot (core/compress.h), and the row's TID. Records are appended, and never change, except that they are marked
-// dead. A run has a tree of entries (band, first bits of the band's slots, number of the record), which makes some of
-// the records searchable. The tree never changes. The records that are in no run yet are the tail; searches compare
-// them one by one. Trees hold no information of their own, so they can be rebuilt from the records at any time.
+// Each row has one record in the index: a copy of the row's signature, compressed to 8 bits per slot
+// (core/compress.h), and the row's TID. Records are appended, and never change, except that they are marked dead. A run
+// has a tree of entries (band, first bits of the band's slots, number of the record), which makes some of the records
+// searchable. If the index has a scope (columns.h), the tree also has an entry for each record under the hash of its
+// scope alone; such entries follow those of all bands, as if they were of one more band. The tree never changes. The
+// records that are in no run yet are the tail; searches compare them one by one. Trees hold no information of their
+// own, so they can be rebuilt from the records at any time.
+//
+// A row whose signature is NULL or an empty set has a record without slots, which has no entries of bands. Rows with
+// NULL may come before the first signature, when nobody knows yet how many slots records will have. The records of
+// these rows are on pages of their own, bare pages, and have no room for slots. They have no entries at all; a search
+// reads the first pages of a run, as many as the run's bare_pages, one by one. VACUUM makes no runs before the first
+// signature. When it rewrites a run, bare records get room for slots.
 //
 //     meta ──► run 0: root ──► inner ──► leaf ──► leaf ...     first ──► records ──► records ...
 //          ├─► run 1: root ──► leaf                            first ──► records
@@ -13,7 +21,7 @@
 //          ├─► merge: the new tree of runs that are being merged, as far as it has been written
 //          └─► dead tree: the old tree of a run that has been replaced, as far as it has not been freed
 //
-// The promise: every later version of minhash_lsh reads indexes of format version 4. An index of an unknown version is
+// The promise: every later version of minhash_lsh reads indexes of format version 5. An index of an unknown version is
 // refused by the first statement that reads it (read_meta).
 //
 // All pages are standard pages of BLCKSZ bytes with a trailer (the special space) of 16:
@@ -22,8 +30,8 @@
 //     header    contents, up to pd_lower                      id 8, next 4, kind 2, level 2
 //
 //     meta      block 0: what all records have in common, runs, the tail (struct meta)
-//     records   records without gaps: num_hashes bytes (rounded up to even), hash of the scope 4
-//               (if the index has a scope, see columns.h), TID 6.
+//     records   records without gaps: num_hashes bytes (rounded up to even; none if level is
+//               bare_level), hash of the scope 4 (if the index has a scope, see columns.h), TID 6.
 //               id: the page's own. next: the next page of the run or the tail; none: this is
 //               the open page, to which insertions append.
 //               Just before the trailer, a bit for each record: whether a scan found the record's
@@ -54,7 +62,7 @@ extern "C" {
 namespace minhash::pg::index {
 
 constexpr std::uint32_t format_magic = 0x58534C4D;
-constexpr std::uint32_t format_version = 4;
+constexpr std::uint32_t format_version = 5;
 constexpr BlockNumber meta_block = 0;
 
 // These values are stored on disk.
@@ -70,8 +78,10 @@ struct page_trailer {
     std::uint64_t id;
     BlockNumber next;
     page_kind kind;
-    std::uint16_t level; // the level of an inner page: 1 just above the leaves
+    std::uint16_t level; // the level of an inner page: 1 just above the leaves. Of a page of records: 0 or bare_level
 };
+
+constexpr int bare_level = 1;
 
 constexpr int contents_offset = MAXALIGN(SizeOfPageHeaderData);
 constexpr int trailer_offset = BLCKSZ - static_cast<int>(sizeof(page_trailer));
@@ -92,7 +102,7 @@ struct run {
     std::uint32_t record_pages;
     BlockNumber cursor_leaf; // in a merge: the leaf with the next entry to be read; none: all entries have been read
     std::uint32_t cursor_entry;
-    std::uint32_t spare;
+    std::uint32_t bare_pages; // all bare pages are among this many pages at the start of the chain
 };
 
 // A merge of neighbouring runs, and how much of its new tree has been written.
@@ -134,12 +144,20 @@ struct meta {
     std::uint32_t tail_pages;  // the number of pages of the tail, including the open page
     std::uint32_t scope_bytes; // bytes of the scope's hash in a record: 0 or 4
     double threshold;          // the threshold of an exclusion constraint, or no_threshold
-    std::uint32_t null_rows;   // 1: the table may have rows whose signature is NULL; they have no record
-    std::uint32_t unused;
-    run runs[most_runs]; // oldest first
+    std::uint64_t dead;        // how many records were dead when VACUUM last counted them
+    run runs[most_runs];       // oldest first
     merge merges[most_merges];
     dead_tree dead_trees[most_dead_trees];
 };
+
+// How many pages of records the runs and the tail have.
+inline std::uint64_t record_pages_of(const meta& value)
+{
+    std::uint64_t pages = value.tail_pages;
+    for (std::uint32_t at = 0; at < value.run_count; at++)
+        pages += value.runs[at].record_pages;
+    return pages;
+}
 
 // The start of leaf and inner pages.
 struct node_head {
@@ -162,14 +180,17 @@ static_assert(sizeof(page_trailer) == 16 && sizeof(node_head) == 24 && sizeof(ru
 static_assert(sizeof(merge) == 56 && sizeof(dead_tree) == 16);
 static_assert(sizeof(meta) <= page_room && offsetof(meta, next_id) == 32);
 
-// The TID of a dead record has the offset 0. If a record is of an empty set, it has no entries, and the offset of its
-// TID has this bit set; no table has offsets that large.
+// The TID of a dead record has the offset 0. If a record is without slots, because the row's signature is an empty set
+// or NULL, the offset of its TID has one of these bits set; no table has offsets that large.
 constexpr OffsetNumber empty_set = 0x8000;
+constexpr OffsetNumber null_signature = 0x4000;
+constexpr OffsetNumber without_slots = empty_set | null_signature;
+static_assert(MaxOffsetNumber < null_signature);
 
 // How an index stores its records. All members follow from its meta page (layout_of).
 struct layout {
     minhash::scheme scheme;
-    banding shape; // bands 0: not known yet, there are no records
+    banding shape; // bands 0: not known yet, all records are bare
     int scope_bytes;
     int tid_offset;
     int record_bytes;
@@ -212,6 +233,28 @@ Tree* find_by_id(std::span<Tree> all, std::uint64_t id)
             return &one;
     return nullptr;
 }
+
+// Whether this page of records is bare.
+inline bool is_bare(Page page) { return trailer_of(page).level == bare_level; }
+
+inline void set_record_size(layout& value, int slot_bytes)
+{
+    value.tid_offset = slot_bytes + value.scope_bytes;
+    value.record_bytes = value.tid_offset + static_cast<int>(sizeof(ItemPointerData));
+    value.records_per_page = page_room * 8 / (value.record_bytes * 8 + 1); // one more bit for each record: is_killed()
+}
+
+inline layout bare_layout(layout value)
+{
+    set_record_size(value, 0);
+    return value;
+}
+
+// The layout of the records on this page.
+inline layout layout_on(Page page, const layout& shape) { return is_bare(page) ? bare_layout(shape) : shape; }
+
+// How many lists of entries the tree of a run has: one for each band, and one for scopes.
+inline int lists_of(const layout& shape) { return shape.shape.bands + (shape.scope_bytes > 0 ? 1 : 0); }
 
 inline int used_bytes(Page page) { return reinterpret_cast<PageHeader>(page)->pd_lower - contents_offset; }
 
@@ -261,13 +304,22 @@ inline bool is_killed(Page page, const layout& shape, int place)
 
 inline bool is_dead(const ItemPointerData& tid) { return tid.ip_posid == 0; }
 
-// Whether a live record's TID, with the bit `empty_set` cleared, can be the TID of a row. (PostgreSQL would treat
+// The TID of the row, from the TID of its record.
+inline ItemPointerData row_of(ItemPointerData tid)
+{
+    tid.ip_posid &= static_cast<OffsetNumber>(~without_slots);
+    return tid;
+}
+
+// Whether a live record's TID, made by row_of(), can be the TID of a row. (PostgreSQL would treat
 // InvalidBlockNumber as a request for a new page of the table.)
 inline bool is_possible(const ItemPointerData& tid)
 {
     return ItemPointerGetBlockNumberNoCheck(&tid) != InvalidBlockNumber && tid.ip_posid <= MaxOffsetNumber;
 }
 
-inline bool is_empty_set(const ItemPointerData& tid) { return (tid.ip_posid & empty_set) != 0; }
+inline bool is_null(const ItemPointerData& tid) { return (tid.ip_posid & null_signature) != 0; }
+
+inline bool has_slots(const ItemPointerData& tid) { return (tid.ip_posid & without_slots) == 0; }
 
 } // namespace minhash::pg::index

@@ -25,7 +25,7 @@ constexpr int tid_bits = 48;
 constexpr rank tid_mask = (rank{1} << tid_bits) - 1;
 constexpr rank last_rank = std::numeric_limits<std::int64_t>::max();
 
-static_assert(max_num_hashes < 1 << (63 - tid_bits));
+static_assert(max_num_hashes + 1 < 1 << (63 - tid_bits)); // one more for NULL
 
 // The rank of a row, from the number of its slots that differ from the query's.
 inline rank rank_of(int differing, const ItemPointerData& tid)
@@ -45,7 +45,7 @@ inline ItemPointerData tid_of(rank value)
 
 struct candidate {
     rank where;
-    std::uint64_t number; // the number of the row's record; 0: the row was read from the table
+    std::uint64_t number; // the number of the row's record; 0: the record is bare
 };
 
 struct found_rows {

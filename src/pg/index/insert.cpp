@@ -21,7 +21,6 @@ struct insert_cache {
     layout shape;
     columns which;
     BlockNumber open;
-    bool has_null_rows; // whether null_rows in the meta page is known to be 1
 };
 
 insert_cache& cache_of(Relation index)
@@ -68,6 +67,7 @@ void append_record(Relation index, const layout& shape, Buffer buffer, const std
     page_changes all(index);
     const Page page = all.add(buffer);
     const int used = used_bytes(page);
+    Assert(is_bare(page) == (shape.tid_offset == shape.scope_bytes));
     Assert(may_change(buffer) && used % shape.record_bytes == 0);
     Assert(used < shape.records_per_page * shape.record_bytes);
     memcpy(contents_of(page) + used, record, static_cast<std::size_t>(shape.record_bytes));
@@ -75,16 +75,12 @@ void append_record(Relation index, const layout& shape, Buffer buffer, const std
     all.finish();
 }
 
-// Notes in the meta page that rows may have NULL as their signature, because scans must read these rows from the table.
-void note_null_row(Relation index, insert_cache& cache)
+// Whether another record can be appended to the open page. Pages that were begun before the first signature hold only
+// records of that time.
+bool has_room(Relation index, Buffer buffer, const layout& shape)
 {
-    if (cache.has_null_rows)
-        return;
-    meta now;
-    read_meta(index, now);
-    if (now.null_rows == 0)
-        change_meta(index, [](meta& stored) { stored.null_rows = 1; });
-    cache.has_null_rows = true;
+    return is_bare(BufferGetPage(buffer)) == (shape.shape.bands == 0) &&
+           records_on(index, buffer, shape) < shape.records_per_page;
 }
 
 // Puts the record on a new page, which becomes the open page. Returns whether merge_a_little() has work to do.
@@ -95,12 +91,12 @@ bool append_page(Relation index, insert_cache& cache, Buffer full, const std::ui
     meta& stored = meta_of(all.lock(meta_block));
     Assert(may_change(full) && stored.tail_last == BufferGetBlockNumber(full));
     const Page page = all.add(next, GENERIC_XLOG_FULL_IMAGE);
-    init_page(page, page_kind::records, 0, stored.next_id++);
+    init_page(page, page_kind::records, cache.shape.shape.bands == 0 ? bare_level : 0, stored.next_id++);
     memcpy(record_at(page, cache.shape, 0), record, static_cast<std::size_t>(cache.shape.record_bytes));
     set_used_bytes(page, cache.shape.record_bytes);
     stored.tail_last = cache.open = BufferGetBlockNumber(next);
     stored.tail_pages++;
-    const bool work = has_work(stored, cache.shape);
+    const bool work = cache.shape.shape.bands > 0 && has_work(stored, cache.shape);
     trailer_of(all.add(full)).next = cache.open;
     all.finish();
     return work;
@@ -119,26 +115,29 @@ bool insert(Relation index,
 {
     insert_cache& cache = cache_of(index);
     const int column = cache.which.signature;
-    if (nulls[column]) {
-        note_null_row(index, cache);
-        return false;
-    }
-    const signature value = indexable_signature(index, values[column]);
+    const bool null = nulls[column];
+    const signature value = null ? signature{} : indexable_signature(index, values[column]);
     if (cache.shape.shape.bands == 0)
         refresh(index, cache);
-    if (cache.shape.shape.bands == 0) {
+    if (cache.shape.shape.bands == 0 && !null) {
         // Unless another session is faster, this signature determines the scheme of the index.
         const banding shape = shape_for(index, value.scheme);
         change_meta(index, [&](meta& stored) { set_scheme(stored, value.scheme, shape); });
         refresh(index, cache);
     }
-    check_scheme(index, cache.shape, value);
-    Assert(cache.shape.shape.bands > 0);
+    if (!null)
+        check_scheme(index, cache.shape, value);
+    const std::uint32_t scope = hash_scope(index, cache.which, values, nulls);
+    Buffer buffer = lock_open_page(index, cache);
+    while (cache.shape.shape.bands == 0 && !is_bare(BufferGetPage(buffer)) && used_bytes(BufferGetPage(buffer)) > 0) {
+        // Another session has inserted the first signature since this session read the meta page.
+        UnlockReleaseBuffer(buffer);
+        refresh(index, cache);
+        buffer = lock_open_page(index, cache);
+    }
     alignas(8) std::uint8_t record[most_record_bytes + 1];
-    make_record(cache.shape, value, hash_scope(index, cache.which, values, nulls), *tid, record);
-
-    const Buffer buffer = lock_open_page(index, cache);
-    if (records_on(index, buffer, cache.shape) >= cache.shape.records_per_page) {
+    make_record(cache.shape, null ? nullptr : &value, scope, *tid, record);
+    if (!has_room(index, buffer, cache.shape)) {
         if (append_page(index, cache, buffer, record))
             merge_a_little(index);
         return false;

@@ -29,6 +29,7 @@ struct pace {
     // If the newest run needs no merge, VACUUM also looks for older runs to merge. VACUUM can be cancelled while it
     // makes a run from the tail; writers cannot.
     bool is_vacuum;
+    BufferAccessStrategy strategy;
 };
 
 constexpr std::uint32_t most_leaves = 96;
@@ -39,18 +40,23 @@ constexpr std::uint32_t entries_of_leaf = 1300; // approximate: keys and numbers
 // About how many leaves are filled by the entries of one page of records.
 std::uint32_t leaves_of_page(const layout& shape)
 {
-    const int entries = shape.records_per_page * shape.shape.bands;
+    const int entries = shape.records_per_page * lists_of(shape);
     return std::max<std::uint32_t>(1, static_cast<std::uint32_t>(entries) / entries_of_leaf);
 }
 
-enum class worker { writer, vacuum_at_first, vacuum };
+struct worker {
+    bool is_vacuum;
+    bool begins_merges;
+    BufferAccessStrategy strategy; // VACUUM's
 
-pace pace_of(worker who, const layout& shape)
-{
-    if (who == worker::writer)
-        return {long_tail(shape), static_cast<int>(std::min(32 * leaves_of_page(shape), most_leaves)), 64, 2, false};
-    return {vacuum_pages, vacuum_leaves, 128, who == worker::vacuum ? 4u : 0u, true};
-}
+    pace pace_for(const layout& shape) const
+    {
+        if (is_vacuum)
+            return {vacuum_pages, vacuum_leaves, 128, begins_merges ? 4u : 0u, true, strategy};
+        const auto leaves = static_cast<int>(std::min(32 * leaves_of_page(shape), most_leaves));
+        return {long_tail(shape), leaves, 64, 2, false, nullptr};
+    }
+};
 
 // Makes a page of records link to another one.
 void link(Relation index, BlockNumber block, BlockNumber next)
@@ -77,12 +83,15 @@ void make_run_of_tail(Relation index, const layout& shape, const meta& now, cons
     growing<BlockNumber> pages;
     pages.start(most);
     BlockNumber after = InvalidBlockNumber;
+    std::size_t bare_pages = 0;
     const auto add = [&](Buffer buffer, Page page, int) {
         pages.add(BufferGetBlockNumber(buffer));
+        if (is_bare(page))
+            bare_pages = pages.count;
         after = trailer_of(page).next;
     };
     const std::uint32_t count = std::min(now.tail_pages - 1, most);
-    if (!each_page(index, shape, now.tail_first, count, now.next_id, add))
+    if (!each_page(index, shape, now.tail_first, count, now.next_id, how.strategy, add))
         fail_damaged(index, now.tail_first, "A page of records behind this one is missing.");
     if (after == InvalidBlockNumber)
         fail_damaged(index, pages.at[pages.count - 1], "The tail ends before its open page.");
@@ -91,7 +100,8 @@ void make_run_of_tail(Relation index, const layout& shape, const meta& now, cons
     // If writing fails, VACUUM will free the pages written so far.
     std::uint64_t id = 0;
     change_meta(index, [&](meta& stored) { stored.unswept = id = stored.next_id++; });
-    const run made = write_run({index, &shape, id, nullptr}, pages);
+    run made = write_run({index, &shape, id, nullptr, how.strategy}, pages);
+    made.bare_pages = static_cast<std::uint32_t>(bare_pages);
     change_meta(index, [&](meta& stored) {
         stored.runs[stored.run_count++] = made;
         stored.tail_first = after;
@@ -197,8 +207,13 @@ void end_merge(Relation index, std::span<const run> parts, const merge& state)
     made.first = parts.front().first;
     made.last = parts.back().last;
     made.record_pages = static_cast<std::uint32_t>(record_pages_of(parts));
-    for (const run& one : parts)
+    std::uint32_t before = 0;
+    for (const run& one : parts) {
         made.records += one.records;
+        if (one.bare_pages > 0)
+            made.bare_pages = before + one.bare_pages;
+        before += one.record_pages;
+    }
     change_meta(index, [&](meta& stored) {
         for (const run& one : parts)
             bury(stored, one);
@@ -214,7 +229,8 @@ void end_merge(Relation index, std::span<const run> parts, const merge& state)
 
 // Writes no more than `most` leaves of a merge, and ends the merge when no entries are left. Returns the number of
 // leaves written.
-int continue_merge(Relation index, const layout& shape, meta& now, const merge& which, int most)
+int continue_merge(
+    Relation index, const layout& shape, meta& now, const merge& which, int most, BufferAccessStrategy strategy)
 {
     const std::span<const run> parts = parts_of(now, which.id);
     if (parts.empty())
@@ -223,11 +239,11 @@ int continue_merge(Relation index, const layout& shape, meta& now, const merge& 
     chains.start(parts.size());
     for (const run& one : parts)
         chains.add({one.id, one.cursor_leaf, one.cursor_entry});
-    entry_stream stream = make_stream(index, chains, nullptr);
+    entry_stream stream = make_stream(index, chains, nullptr, strategy);
     const std::uint64_t pages = record_pages_of(parts);
     tree_writer out = {index, which, static_cast<std::uint32_t>(pages), &stream, InvalidBlockNumber};
     const std::uint64_t most_entries =
-        pages * static_cast<std::uint64_t>(shape.records_per_page) * static_cast<std::uint64_t>(shape.shape.bands);
+        pages * static_cast<std::uint64_t>(shape.records_per_page) * static_cast<std::uint64_t>(lists_of(shape));
     // Not between two leaves, because the page that has been chosen for the next leaf would be left over.
     CHECK_FOR_INTERRUPTS();
     int written = 0;
@@ -253,7 +269,7 @@ const merge& smallest_merge(meta& now)
 // together have the same parent. Freed pages are removed from their parent, so the tree itself shows which pages are
 // left. When the root is freed, the tree is removed from the meta page. If a reader with an old copy of the meta page
 // meets a freed page, the reader starts again. Returns how many pages were freed; `is_root` says whether the root was.
-int free_last_pages(Relation index, const dead_tree& tree, bool& is_root)
+int free_last_pages(Relation index, const dead_tree& tree, bool& is_root, BufferAccessStrategy strategy)
 {
     const BlockNumber end = RelationGetNumberOfBlocks(index);
     BlockNumber parent = InvalidBlockNumber;
@@ -276,7 +292,7 @@ int free_last_pages(Relation index, const dead_tree& tree, bool& is_root)
         if (children == 0)
             break;
     }
-    page_changes all(index);
+    page_changes all(index, strategy);
     for (int at = 0; at < count; at++) {
         check_block(index, last[at], end);
         const Page page = all.lock(last[at], GENERIC_XLOG_FULL_IMAGE); // the image is short: the page becomes empty
@@ -302,7 +318,7 @@ int free_last_pages(Relation index, const dead_tree& tree, bool& is_root)
 }
 
 // Frees up to about `most` pages of dead trees.
-void free_dead_pages(Relation index, const meta& now, int most)
+void free_dead_pages(Relation index, const meta& now, int most, BufferAccessStrategy strategy)
 {
     int freed = 0;
     // The latest trees come first, because they are smaller. Otherwise, many dead trees could wait behind a large one,
@@ -312,7 +328,7 @@ void free_dead_pages(Relation index, const meta& now, int most)
             CHECK_FOR_INTERRUPTS();
             if (freed >= most)
                 return;
-            freed += free_last_pages(index, now.dead_trees[at], is_root);
+            freed += free_last_pages(index, now.dead_trees[at], is_root, strategy);
         }
     }
 }
@@ -336,7 +352,7 @@ void forget_rewriting(Relation index, meta& now)
 
 // Does a limited part of the work. Returns whether there was any work. If `short_tail`, even a short tail becomes a
 // run, except for its open page.
-bool merge_some(Relation index, worker who, bool short_tail)
+bool merge_some(Relation index, const worker& who, bool short_tail)
 {
     Assert(has_locked_runs(index));
     meta now;
@@ -345,7 +361,7 @@ bool merge_some(Relation index, worker who, bool short_tail)
     if (shape.shape.bands == 0)
         return false;
     forget_rewriting(index, now);
-    const pace how = pace_of(who, shape);
+    const pace how = who.pace_for(shape);
     if (now.tail_pages > (short_tail ? 1 : long_tail(shape)) && now.run_count < most_runs) {
         make_run_of_tail(index, shape, now, how);
         read_meta(index, now, true);
@@ -353,13 +369,13 @@ bool merge_some(Relation index, worker who, bool short_tail)
         return true;
     }
     bool worked = now.dead_tree_count > 0;
-    free_dead_pages(index, now, how.frees);
+    free_dead_pages(index, now, how.frees, how.strategy);
     for (int left = how.leaves; left > 0;) {
         read_meta(index, now, true);
         worked |= begin_merge(index, shape, now, how);
         if (now.merge_count == 0)
             break;
-        left -= continue_merge(index, shape, now, smallest_merge(now), left);
+        left -= continue_merge(index, shape, now, smallest_merge(now), left, how.strategy);
         worked = true;
     }
     return worked;
@@ -367,7 +383,7 @@ bool merge_some(Relation index, worker who, bool short_tail)
 
 // Calls merge_some() in a memory context of its own. The caller must hold the lock of the runs; this function releases
 // it.
-bool merge_and_unlock(Relation index, worker who, bool short_tail)
+bool merge_and_unlock(Relation index, const worker& who, bool short_tail)
 {
     const MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "lsh merge", ALLOCSET_DEFAULT_SIZES);
     const MemoryContext old = MemoryContextSwitchTo(context);
@@ -393,13 +409,13 @@ void bury(meta& stored, const run& old)
 void merge_a_little(Relation index)
 {
     if (ConditionalLockPage(index, runs_lock, ExclusiveLock))
-        merge_and_unlock(index, worker::writer, false);
+        merge_and_unlock(index, {}, false);
 }
 
 // Works in turns until nothing is left to do. The number of turns is limited, because writers may keep adding work.
 // Unless `begins_merges`, all current pages of the tail except the open page become runs, even if they are few. Pages
 // that are added later need not become runs.
-void merge_all(Relation index, bool begins_merges)
+void merge_all(Relation index, bool begins_merges, BufferAccessStrategy strategy)
 {
     meta now;
     read_meta(index, now);
@@ -409,8 +425,7 @@ void merge_all(Relation index, bool begins_merges)
     for (BlockNumber turn = 0; worked && turn < turns; turn++) {
         vacuum_delay();
         LockPage(index, runs_lock, ExclusiveLock);
-        worked = begins_merges ? merge_and_unlock(index, worker::vacuum, false)
-                               : merge_and_unlock(index, worker::vacuum_at_first, taken < now.tail_pages);
+        worked = merge_and_unlock(index, {true, begins_merges, strategy}, !begins_merges && taken < now.tail_pages);
         taken += vacuum_pages;
     }
 }

@@ -26,6 +26,7 @@
 #include "pg/index/format.h"
 
 extern "C" {
+#include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 }
 
@@ -45,7 +46,7 @@ void merge_a_little(Relation index);
 
 // For VACUUM: makes runs from the tail, and finishes the merges that have begun. If `begins_merges`, a short tail
 // stays, but new merges are begun, until each run is more than 4 times as large as the next newer run.
-void merge_all(Relation index, bool begins_merges);
+void merge_all(Relation index, bool begins_merges, BufferAccessStrategy strategy);
 
 // Adds the tree of a replaced run to the list of dead trees, which will be freed.
 void bury(meta& stored, const run& old);

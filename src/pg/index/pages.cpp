@@ -56,13 +56,13 @@ constexpr int most_looks = 16;
 
 // Takes a page from the free space map. The map is not logged, and after a crash it may name pages that are in use. So
 // this function looks at the page itself to see whether it is free.
-Buffer take_free_page(Relation index)
+Buffer take_free_page(Relation index, BufferAccessStrategy strategy)
 {
     for (int look = 0; look < most_looks; look++) {
         const BlockNumber block = GetFreeIndexPage(index);
         if (block == InvalidBlockNumber)
             break;
-        const Buffer buffer = ReadBuffer(index, block);
+        const Buffer buffer = ReadBufferExtended(index, MAIN_FORKNUM, block, RBM_NORMAL, strategy);
         if (ConditionalLockBuffer(buffer)) {
             if (is_free(BufferGetPage(buffer)))
                 return buffer;
@@ -143,9 +143,7 @@ layout make_layout(const minhash::scheme& scheme, banding shape, int scope_bytes
     made.scheme = scheme;
     made.shape = shape;
     made.scope_bytes = scope_bytes;
-    made.tid_offset = (scheme.num_hashes + 1) / 2 * 2 + scope_bytes;
-    made.record_bytes = made.tid_offset + static_cast<int>(sizeof(ItemPointerData));
-    made.records_per_page = page_room * 8 / (made.record_bytes * 8 + 1); // one more bit for each record: is_killed()
+    set_record_size(made, (scheme.num_hashes + 1) / 2 * 2);
     while (1 << made.place_bits < made.records_per_page)
         made.place_bits++;
     Assert(made.records_per_page > 0);
@@ -193,6 +191,12 @@ bool is_kind(Page page, page_kind kind)
     return header.pd_special == trailer_offset && header.pd_upper == trailer_offset && trailer_of(page).kind == kind;
 }
 
+BufferAccessStrategy ring_for(Relation index, std::uint64_t pages)
+{
+    const bool has_many = pages > static_cast<std::uint64_t>(NBuffers) / 4 && !RelationUsesLocalBuffers(index);
+    return has_many ? GetAccessStrategy(BAS_BULKREAD) : nullptr;
+}
+
 bool is_free(Page page) { return PageIsNew(page) || is_kind(page, page_kind::free); }
 
 BlockNumber count_blocks(Relation index)
@@ -215,16 +219,16 @@ void free_left_pages(Relation index, new_pages& supply)
         IndexFreeSpaceMapVacuum(index);
 }
 
-Buffer new_page(Relation index, new_pages* supply)
+Buffer new_page(Relation index, new_pages* supply, BufferAccessStrategy strategy)
 {
     if (supply != nullptr)
         return take_page(index, *supply);
-    const Buffer free = take_free_page(index);
+    const Buffer free = take_free_page(index, strategy);
     if (free != InvalidBuffer)
         return free;
     // Lock the page before others can see it, so that VACUUM never finds it empty.
     LockRelationForExtension(index, ExclusiveLock);
-    const Buffer buffer = ReadBuffer(index, P_NEW);
+    const Buffer buffer = ReadBufferExtended(index, MAIN_FORKNUM, P_NEW, RBM_NORMAL, strategy);
     LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
     UnlockRelationForExtension(index, ExclusiveLock);
     Assert(may_change(buffer) && PageIsNew(BufferGetPage(buffer)));
@@ -233,7 +237,8 @@ Buffer new_page(Relation index, new_pages* supply)
 
 void init_page(Page page, page_kind kind, int level, std::uint64_t id)
 {
-    Assert(level >= 0 && level <= most_levels && (level > 0) == (kind == page_kind::inner));
+    Assert(level >= 0 && level <= most_levels);
+    Assert((level > 0) == (kind == page_kind::inner) || (kind == page_kind::records && level == bare_level));
     PageInit(page, BLCKSZ, sizeof(page_trailer));
     trailer_of(page) = {id, InvalidBlockNumber, kind, static_cast<std::uint16_t>(level)};
 }
@@ -268,10 +273,13 @@ void finish_page(Relation index, Buffer buffer, bool always_log)
 int records_on(Relation index, Buffer buffer, const layout& shape)
 {
     const Page page = BufferGetPage(buffer);
+    if (shape.shape.bands == 0 && !is_bare(page))
+        return 0;
+    const layout mine = layout_on(page, shape);
     const int bytes = used_bytes(page);
-    if (bytes < 0 || bytes > page_room || shape.record_bytes == 0 || bytes % shape.record_bytes != 0)
+    if (bytes < 0 || bytes > mine.records_per_page * mine.record_bytes || bytes % mine.record_bytes != 0)
         fail_damaged(index, BufferGetBlockNumber(buffer), "A page of records does not hold a whole number of them.");
-    return bytes / shape.record_bytes;
+    return bytes / mine.record_bytes;
 }
 
 void read_meta(Relation index, meta& copy, bool whole)
@@ -309,13 +317,17 @@ void set_scheme(meta& value, const scheme& scheme, banding shape)
 layout layout_of(Relation index, const meta& value)
 {
     static const std::uint8_t none[header_bytes] = {};
-    if (memcmp(value.scheme, none, header_bytes) == 0)
-        return {};
+    if (value.scope_bytes != 0 && value.scope_bytes != scope_hash_bytes)
+        fail_damaged(index, meta_block, "The scheme of its signatures makes no sense.");
+    if (memcmp(value.scheme, none, header_bytes) == 0) {
+        layout bare = {};
+        bare.scope_bytes = static_cast<int>(value.scope_bytes);
+        return bare_layout(bare);
+    }
     signature empty;
     alignas(8) std::uint8_t header[header_bytes];
     memcpy(header, value.scheme, header_bytes);
     if (decode(header, empty) != status::ok || value.bands == 0 || value.rows == 0 || value.rows > max_rows ||
-        (value.scope_bytes != 0 && value.scope_bytes != scope_hash_bytes) ||
         value.bands * value.rows > empty.scheme.num_hashes)
         fail_damaged(index, meta_block, "The scheme of its signatures makes no sense.");
     return make_layout(empty.scheme, {value.bands, value.rows}, static_cast<int>(value.scope_bytes));

@@ -44,7 +44,7 @@ void free_left_pages(Relation index, new_pages& supply);
 
 // Returns an exclusively locked page for new contents. The page comes from `supply`, the supply of a build. If `supply`
 // is null, the page is a free page of the index, or a new page at the end of the index.
-Buffer new_page(Relation index, new_pages* supply);
+Buffer new_page(Relation index, new_pages* supply, BufferAccessStrategy strategy = nullptr);
 
 void init_page(Page page, page_kind kind, int level, std::uint64_t id);
 
@@ -55,7 +55,8 @@ void free_page(Relation index, Buffer buffer);
 // WAL. Nobody reads the page yet, because nothing points to it, or because the index is being built.
 void finish_page(Relation index, Buffer buffer, bool always_log = false);
 
-// The number of records on a page of records; an ERROR if the number is impossible.
+// The number of records on a page of records; an ERROR if the number is impossible. 0 if `shape` is that of an index
+// without signatures, but the page is not bare: the first signature has been inserted since the meta page was read.
 int records_on(Relation index, Buffer buffer, const layout& shape);
 
 // An ERROR if a page points to `block`, but the index has only `blocks` blocks.
@@ -65,12 +66,21 @@ inline void check_block(Relation index, BlockNumber block, BlockNumber blocks)
         fail_damaged(index, block, "There is no such block.");
 }
 
+// A strategy for reading this many pages of the index: a ring of buffers if they are more than a quarter of all
+// buffers, as in PostgreSQL's sequential scans, so that other tables keep theirs; otherwise null.
+BufferAccessStrategy ring_for(Relation index, std::uint64_t pages);
+
 // Follows a chain of `pages` pages of records from `first` on. Calls visit(buffer, page, number of records) for each
 // page, which is locked in share mode. Returns false if a page of the chain is no longer a page of records, or if its
 // id is not below `next_id`. In both cases, pages have been replaced since the meta page was read.
 template <typename Visit>
-bool each_page(
-    Relation index, const layout& shape, BlockNumber first, std::uint32_t pages, std::uint64_t next_id, Visit visit)
+bool each_page(Relation index,
+               const layout& shape,
+               BlockNumber first,
+               std::uint32_t pages,
+               std::uint64_t next_id,
+               BufferAccessStrategy strategy,
+               Visit visit)
 {
     const BlockNumber blocks = RelationGetNumberOfBlocks(index);
     if (pages > blocks)
@@ -79,7 +89,7 @@ bool each_page(
     for (std::uint32_t at = 0; at < pages; at++) {
         CHECK_FOR_INTERRUPTS();
         check_block(index, block, blocks);
-        const Buffer buffer = read_page(index, block, BUFFER_LOCK_SHARE);
+        const Buffer buffer = read_page(index, block, BUFFER_LOCK_SHARE, strategy);
         const Page page = BufferGetPage(buffer);
         const bool valid = is_kind(page, page_kind::records) && trailer_of(page).id < next_id;
         if (valid)
@@ -99,11 +109,15 @@ void read_meta(Relation index, meta& copy, bool whole = false);
 // that src/README.md names.
 struct page_changes {
     Relation index;
+    BufferAccessStrategy strategy; // for reading pages to be locked
     GenericXLogState* log;
     Buffer buffers[MAX_GENERIC_XLOG_PAGES];
     int count;
 
-    explicit page_changes(Relation of) : index(of), log(GenericXLogStart(of)), count(0) {}
+    explicit page_changes(Relation of, BufferAccessStrategy reading = nullptr)
+        : index(of), strategy(reading), log(GenericXLogStart(of)), count(0)
+    {
+    }
 
     // Adds a page that is locked exclusively. Returns the copy to be changed.
     Page add(Buffer buffer, int flags = 0)
@@ -112,7 +126,10 @@ struct page_changes {
         return GenericXLogRegisterBuffer(log, buffer, flags);
     }
 
-    Page lock(BlockNumber block, int flags = 0) { return add(read_page(index, block, BUFFER_LOCK_EXCLUSIVE), flags); }
+    Page lock(BlockNumber block, int flags = 0)
+    {
+        return add(read_page(index, block, BUFFER_LOCK_EXCLUSIVE, strategy), flags);
+    }
 
     // Logs the changes, and releases the pages.
     void finish()

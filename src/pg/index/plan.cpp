@@ -201,7 +201,8 @@ void estimate_cost(PlannerInfo* root,
     scan_plan plan = given.similar && has_keys ? plan_scan(given.threshold, shape.shape) : scan_plan{0, 0};
     // The rows that are near are candidates, too.
     const double near = *selectivity * tuples;
-    const double chance = expected_candidates(plan, size.records * share_of(given.scope));
+    const double in_scope = size.records * share_of(given.scope);
+    const double chance = expected_candidates(plan, in_scope);
     const double candidates = plan.depth == 0 ? size.records : std::min(chance + near, size.records);
     const bool compares_all = plan.depth == 0 || should_compare_all(size, candidates);
     work bands = {0, 0};
@@ -214,6 +215,13 @@ void estimate_cost(PlannerInfo* root,
         if (!compares_all)
             rest = work_of_candidates(size, candidates);
     }
+    // Instead of all records, a search may compare those of the scope.
+    if (compares_all && which.scope != 0 && has_keys && !should_compare_all(size, in_scope)) {
+        const work entries = work_of_bands(size, {0, 1});
+        bands = {bands.pages + entries.pages, bands.cpu + entries.cpu};
+        rest = work_of_candidates(size, in_scope);
+        *pages += std::min(in_scope, size.record_pages) - size.record_pages + size.runs + size.tail_pages;
+    }
     const double fetched = share_fetched(root, info, *pages, loops);
     *pages *= fetched;
     // Without ORDER BY, the first rows are returned before all candidates have been compared.
@@ -224,10 +232,6 @@ void estimate_cost(PlannerInfo* root,
     *startup = bands_cost + first * rest_cost;
     *total = bands_cost + rest_cost;
     *total += *selectivity * tuples * (cpu_index_tuple_cost + cpu_operator_cost);
-    // PostgreSQL may use this path for a bitmap scan, which has no order and reads all pages of the table. Add the cost
-    // of these pages; an ordered scan that runs to its end costs no less.
-    if (!given.similar)
-        *total += info.rel->pages * size.sequential_page + tuples * cpu_tuple_cost;
 }
 
 } // namespace minhash::pg::index

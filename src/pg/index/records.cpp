@@ -48,27 +48,29 @@ void check_scheme(Relation index, const layout& shape, const signature& value)
 }
 
 void make_record(
-    const layout& shape, const signature& value, std::uint32_t scope, const ItemPointerData& tid, std::uint8_t* record)
+    const layout& shape, const signature* value, std::uint32_t scope, const ItemPointerData& tid, std::uint8_t* record)
 {
     ItemPointerData stored = tid;
-    if ((stored.ip_posid & empty_set) != 0)
+    if (!has_slots(stored))
         elog(ERROR, "offset %u of a TID is too large for an lsh index", stored.ip_posid);
     memset(record, 0, static_cast<std::size_t>(shape.record_bytes));
-    if (value.empty())
+    if (value == nullptr)
+        stored.ip_posid |= null_signature;
+    else if (value->empty())
         stored.ip_posid |= empty_set;
-    else if (value.scheme.bits == copy_bits)
-        memcpy(record, value.packed.data(), value.packed.size());
+    else if (value->scheme.bits == copy_bits)
+        memcpy(record, value->packed.data(), value->packed.size());
     else
-        compress(value, copy_bits, record);
+        compress(*value, copy_bits, record);
     memcpy(record + shape.tid_offset - shape.scope_bytes, &scope, static_cast<std::size_t>(shape.scope_bytes));
     set_tid(record, shape, stored);
 }
 
 void write_records(
-    Relation index, Buffer buffer, std::uint64_t id, std::span<const std::uint8_t> records, BlockNumber next)
+    Relation index, Buffer buffer, int level, std::uint64_t id, std::span<const std::uint8_t> records, BlockNumber next)
 {
     const Page page = BufferGetPage(buffer);
-    init_page(page, page_kind::records, 0, id);
+    init_page(page, page_kind::records, level, id);
     trailer_of(page).next = next;
     std::ranges::copy(records, contents_of(page));
     set_used_bytes(page, static_cast<int>(records.size()));

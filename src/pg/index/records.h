@@ -18,13 +18,18 @@ signature indexable_signature(Relation index, Datum value);
 // An ERROR unless the signature has the scheme of the index.
 void check_scheme(Relation index, const layout& shape, const signature& value);
 
-// Writes shape.record_bytes bytes to `record`.
+// Writes shape.record_bytes bytes to `record`. `value` is null if the row's signature is NULL.
 void make_record(
-    const layout& shape, const signature& value, std::uint32_t scope, const ItemPointerData& tid, std::uint8_t* record);
+    const layout& shape, const signature* value, std::uint32_t scope, const ItemPointerData& tid, std::uint8_t* record);
 
-// Writes records to a page, and releases the page. The page must be locked, and nobody may read it yet.
-void write_records(
-    Relation index, Buffer buffer, std::uint64_t id, std::span<const std::uint8_t> records, BlockNumber next);
+// Writes records to a page, which becomes bare if `level` is bare_level, and releases the page. The page must be
+// locked, and nobody may read it yet.
+void write_records(Relation index,
+                   Buffer buffer,
+                   int level,
+                   std::uint64_t id,
+                   std::span<const std::uint8_t> records,
+                   BlockNumber next);
 
 constexpr int key_bits = 40;
 constexpr int max_rows = 10;
@@ -40,6 +45,18 @@ constexpr int prefix_bits(int rows, int depth)
 static_assert(prefix_bits(10, 10) == 40 && prefix_bits(7, 7) == 40 && prefix_bits(7, 4) == 28 &&
               prefix_bits(5, 5) == 40 && prefix_bits(2, 1) == 8);
 
+// A scope's hash, spread over the bits of a key.
+inline std::uint64_t spread_scope(std::uint32_t scope)
+{
+    return scope * std::uint64_t{0x9E3779B97F4A7C15} >> (64 - key_bits);
+}
+
+// The key of the entries under a scope alone. They come after the entries of all bands.
+inline std::uint64_t scope_entry_key(std::uint32_t scope, const layout& shape)
+{
+    return static_cast<std::uint64_t>(shape.shape.bands) << key_bits | spread_scope(scope);
+}
+
 // The key of a record's band, with the band's number in the bits above the key.
 inline std::uint64_t band_entry_key(const std::uint8_t* record, const layout& shape, int band)
 {
@@ -51,8 +68,20 @@ inline std::uint64_t band_entry_key(const std::uint8_t* record, const layout& sh
         key = key << 8 | slots[row];
     for (int row = wide; row < rows; row++)
         key = key << 4 | slots[row] >> 4;
-    const std::uint64_t spread = scope_of(record, shape) * std::uint64_t{0x9E3779B97F4A7C15} >> (64 - key_bits);
-    return key << (key_bits - prefix_bits(rows, rows)) ^ spread;
+    return key << (key_bits - prefix_bits(rows, rows)) ^ spread_scope(scope_of(record, shape));
+}
+
+// The key of a record's entry in one of the lists of a run.
+inline std::uint64_t entry_key(const std::uint8_t* record, const layout& shape, int list)
+{
+    return list < shape.shape.bands ? band_entry_key(record, shape, list)
+                                    : scope_entry_key(scope_of(record, shape), shape);
+}
+
+// Whether a live record has an entry in this list. Records of bare pages have none.
+inline bool has_entry(const ItemPointerData& tid, const layout& shape, int list)
+{
+    return list == shape.shape.bands || has_slots(tid);
 }
 
 // The difference between the greatest and the least key that begin with the same `depth` slots.

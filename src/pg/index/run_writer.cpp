@@ -51,7 +51,7 @@ void finish_leaf(const new_run& to, Buffer buffer, const leaf_entries& entries, 
 
 void write_leaf(band_writer& writer)
 {
-    const Buffer buffer = new_page(writer.to->index, writer.to->supply);
+    const Buffer buffer = new_page(writer.to->index, writer.to->supply, writer.to->strategy);
     const BlockNumber block = BufferGetBlockNumber(buffer);
     finish_leaf(*writer.to, buffer, writer.entries, writer.next);
     writer.next = block;
@@ -99,27 +99,26 @@ std::uint64_t* radix_sort(std::uint64_t* values, std::uint64_t* other, std::size
     return values;
 }
 
-// Reads the keys of one band from all records, except dead records and records of empty sets. Returns the number of
-// keys.
-std::size_t read_band(band_writer& writer, int band)
+// Reads the keys of one list from all records that have an entry in it. Returns the number of keys.
+std::size_t read_list(band_writer& writer, int list)
 {
     const Relation index = writer.to->index;
     const layout& shape = *writer.to->shape;
     std::size_t count = 0;
     for (std::size_t at = 0; at < writer.pages.size(); at++) {
         vacuum_delay();
-        const Buffer buffer = read_page(index, writer.pages[at], BUFFER_LOCK_SHARE);
+        const Buffer buffer = read_page(index, writer.pages[at], BUFFER_LOCK_SHARE, writer.to->strategy);
         const Page page = BufferGetPage(buffer);
-        const int records = records_on(index, buffer, shape);
+        const int records = is_bare(page) ? 0 : records_on(index, buffer, shape);
         for (int place = 0; place < records; place++) {
             const std::uint8_t* const record = record_at(page, shape, place);
             const ItemPointerData tid = tid_of(record, shape);
-            if (is_dead(tid) || is_empty_set(tid))
+            if (is_dead(tid) || !has_entry(tid, shape, list))
                 continue;
-            const std::uint64_t key = band_entry_key(record, shape, band);
+            const std::uint64_t key = entry_key(record, shape, list);
             const std::uint64_t ordinal = at * shape.records_per_page + place;
             Assert(ordinal <= ordinal_mask);
-            writer.keys.at[count++] = key << ordinal_bits | ordinal; // this shifts the band's number out
+            writer.keys.at[count++] = key << ordinal_bits | ordinal; // this shifts the list's number out
         }
         UnlockReleaseBuffer(buffer);
     }
@@ -127,12 +126,12 @@ std::size_t read_band(band_writer& writer, int band)
 }
 
 // Adds a child to an inner page and, if the child is a leaf and the page has filters, the child's filter.
-void append_page(Relation index, Page page, const fence& child, bool is_leaf)
+void append_page(Relation index, BufferAccessStrategy strategy, Page page, const fence& child, bool is_leaf)
 {
     append_child(page, child.key, child.block);
     if (!is_leaf || head_of(page).room != filtered_room)
         return;
-    const Buffer buffer = read_page(index, child.block, BUFFER_LOCK_SHARE);
+    const Buffer buffer = read_page(index, child.block, BUFFER_LOCK_SHARE, strategy);
     leaf_view leaf;
     if (!view_leaf(index, buffer, trailer_of(page).id, leaf))
         fail_damaged(index, child.block, "A leaf that was just written is missing.");
@@ -158,8 +157,8 @@ void write_inner_pages(const new_run& to, growing<fence>& fences, run& made)
             PGAlignedBlock copy;
             init_inner(copy.data, made.id, made.height, room);
             for (std::size_t at = first; at < end; at++)
-                append_page(to.index, copy.data, fences.at[at], made.height == 1);
-            const Buffer buffer = new_page(to.index, to.supply);
+                append_page(to.index, to.strategy, copy.data, fences.at[at], made.height == 1);
+            const Buffer buffer = new_page(to.index, to.supply, to.strategy);
             memcpy(BufferGetPage(buffer), copy.data, BLCKSZ);
             above.add({fences.at[first].key, BufferGetBlockNumber(buffer)});
             finish_page(to.index, buffer);
@@ -182,16 +181,16 @@ band_writer& make_writer(const new_run& to, std::span<const BlockNumber> pages)
     return made;
 }
 
-// Writes the leaves of the bands from `first` to `end` - 1, beginning with the greatest key.
-sorted_leaves write_some_bands(band_writer& writer, int first, int end)
+// Writes the leaves of the lists from `first` to `end` - 1, beginning with the greatest key.
+sorted_leaves write_lists(band_writer& writer, int first, int end)
 {
     const layout& shape = *writer.to->shape;
     const auto per_page = static_cast<std::uint64_t>(shape.records_per_page);
     writer.next = writer.last = InvalidBlockNumber;
     writer.entries.count = 0;
     std::size_t count = 0;
-    for (int band = end; band-- > first;) {
-        count = read_band(writer, band);
+    for (int list = end; list-- > first;) {
+        count = read_list(writer, list);
         const std::uint64_t* const sorted = radix_sort(writer.keys.at, writer.other.at, count);
         for (std::size_t at = count; at-- > 0;) {
             if (at % 65536 == 0)
@@ -199,7 +198,7 @@ sorted_leaves write_some_bands(band_writer& writer, int first, int end)
             Assert(at + 1 == count || sorted[at] < sorted[at + 1]);
             const std::uint64_t ordinal = sorted[at] & ordinal_mask;
             write_entry(writer,
-                        static_cast<std::uint64_t>(band) << key_bits | sorted[at] >> ordinal_bits,
+                        static_cast<std::uint64_t>(list) << key_bits | sorted[at] >> ordinal_bits,
                         std::uint64_t{writer.pages[ordinal / per_page]} << shape.place_bits | ordinal % per_page);
         }
     }
@@ -214,7 +213,7 @@ BlockNumber take_leaf(const new_run& to, growing<BlockNumber>& used_up)
 {
     if (used_up.count > 0)
         return used_up.at[--used_up.count];
-    const Buffer buffer = new_page(to.index, to.supply);
+    const Buffer buffer = new_page(to.index, to.supply, to.strategy);
     const BlockNumber block = BufferGetBlockNumber(buffer);
     init_page(BufferGetPage(buffer), page_kind::leaf, 0, to.id);
     finish_page(to.index, buffer);
@@ -230,7 +229,7 @@ BlockNumber merge_some(const new_run& to, std::span<const BlockNumber> chains, g
     rests.start(chains.size());
     for (const BlockNumber first : chains)
         rests.add({to.id, first, 0});
-    entry_stream stream = make_stream(to.index, rests, &used_up);
+    entry_stream stream = make_stream(to.index, rests, &used_up, to.strategy);
     leaf_entries& leaf = *static_cast<leaf_entries*>(palloc(sizeof(leaf_entries)));
     const auto next_leaf = [&] { return has_entries(stream) ? take_leaf(to, used_up) : InvalidBlockNumber; };
     const BlockNumber first = next_leaf();
@@ -238,7 +237,7 @@ BlockNumber merge_some(const new_run& to, std::span<const BlockNumber> chains, g
         vacuum_delay();
         read_leafful(stream, leaf);
         const BlockNumber next = next_leaf();
-        finish_leaf(to, read_page(to.index, block, BUFFER_LOCK_EXCLUSIVE), leaf, next);
+        finish_leaf(to, read_page(to.index, block, BUFFER_LOCK_EXCLUSIVE, to.strategy), leaf, next);
         block = next;
     }
     MemoryContextSwitchTo(old);
@@ -260,7 +259,7 @@ sorted_leaves write_sorted(const new_run& to, std::span<const BlockNumber> pages
 {
     const MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "lsh run", ALLOCSET_DEFAULT_SIZES);
     const MemoryContext old = MemoryContextSwitchTo(context);
-    const sorted_leaves made = write_some_bands(make_writer(to, pages), 0, to.shape->shape.bands);
+    const sorted_leaves made = write_lists(make_writer(to, pages), 0, lists_of(*to.shape));
     MemoryContextSwitchTo(old);
     MemoryContextDelete(context);
     return made;
@@ -268,17 +267,17 @@ sorted_leaves write_sorted(const new_run& to, std::span<const BlockNumber> pages
 
 void write_bands(const new_run& to,
                  std::span<const BlockNumber> pages,
-                 pg_atomic_uint32& next_band,
+                 pg_atomic_uint32& next_list,
                  sorted_leaves* made)
 {
     const MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "lsh run", ALLOCSET_DEFAULT_SIZES);
     const MemoryContext old = MemoryContextSwitchTo(context);
     band_writer& writer = make_writer(to, pages);
     for (;;) {
-        const int band = static_cast<int>(pg_atomic_fetch_add_u32(&next_band, 1));
-        if (band >= to.shape->shape.bands)
+        const int list = static_cast<int>(pg_atomic_fetch_add_u32(&next_list, 1));
+        if (list >= lists_of(*to.shape))
             break;
-        made[band] = write_some_bands(writer, band, band + 1);
+        made[list] = write_lists(writer, list, list + 1);
     }
     MemoryContextSwitchTo(old);
     MemoryContextDelete(context);
@@ -286,15 +285,20 @@ void write_bands(const new_run& to,
 
 sorted_leaves join_bands(const new_run& to, const sorted_leaves* made)
 {
-    const int last = to.shape->shape.bands - 1;
-    // Each record that has entries has one in every band, so either all bands have leaves or none has.
-    for (int band = 0; band < last && made[0].records > 0; band++) {
-        Assert(made[band].records == made[band + 1].records);
-        const Buffer buffer = read_page(to.index, made[band].last, BUFFER_LOCK_EXCLUSIVE);
-        trailer_of(BufferGetPage(buffer)).next = made[band + 1].first;
-        finish_page(to.index, buffer);
+    sorted_leaves all = {InvalidBlockNumber, InvalidBlockNumber, made[0].records};
+    for (int list = 0; list < lists_of(*to.shape); list++) {
+        if (made[list].first == InvalidBlockNumber)
+            continue;
+        if (all.last == InvalidBlockNumber) {
+            all.first = made[list].first;
+        } else {
+            const Buffer buffer = read_page(to.index, all.last, BUFFER_LOCK_EXCLUSIVE);
+            trailer_of(BufferGetPage(buffer)).next = made[list].first;
+            finish_page(to.index, buffer);
+        }
+        all.last = made[list].last;
     }
-    return {made[0].first, made[last].last, made[0].records};
+    return all;
 }
 
 BlockNumber merge_chains(const new_run& to, std::span<BlockNumber> chains)
@@ -321,7 +325,7 @@ void add_tree(const new_run& to, BlockNumber first_leaf, run& made)
     fences.start(1024);
     for (BlockNumber block = first_leaf; block != InvalidBlockNumber;) {
         CHECK_FOR_INTERRUPTS();
-        const Buffer buffer = read_page(to.index, block, BUFFER_LOCK_SHARE);
+        const Buffer buffer = read_page(to.index, block, BUFFER_LOCK_SHARE, to.strategy);
         const Page page = BufferGetPage(buffer);
         Assert(fences.count == 0 || fences.at[fences.count - 1].key <= head_of(page).key_base);
         fences.add({head_of(page).key_base, block});

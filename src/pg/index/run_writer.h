@@ -19,24 +19,25 @@ struct new_run {
     const layout* shape;
     std::uint64_t id;
     new_pages* supply; // the supply of new pages in a build; null: not a build
+    BufferAccessStrategy strategy;
 };
 
 // A chain of leaves of a run. No inner pages have been written above these leaves yet.
 struct sorted_leaves {
     BlockNumber first; // none: no record has entries
     BlockNumber last;
-    std::uint64_t records;
+    std::uint64_t records; // how many records have entries, in the first list
 };
 
 // Writes the leaves for the records on `pages`. There may be no more than sortable_pages() pages.
 sorted_leaves write_sorted(const new_run& to, std::span<const BlockNumber> pages);
 
 // Together, these functions do the work of write_sorted() in the processes of a build. Each process calls
-// write_bands(), which writes one band after another until no bands are left. Then one process calls join_bands(),
-// which links the leaves of all bands.
+// write_bands(), which writes one list after another until no lists are left. Then one process calls join_bands(),
+// which links the leaves of all lists.
 void write_bands(const new_run& to,
                  std::span<const BlockNumber> pages,
-                 pg_atomic_uint32& next_band,
+                 pg_atomic_uint32& next_list,
                  sorted_leaves* made);
 sorted_leaves join_bands(const new_run& to, const sorted_leaves* made);
 
@@ -70,9 +71,11 @@ run write_run(const new_run& to, std::span<const BlockNumber> pages, int memory,
     for (std::size_t first = 0; first < pages.size(); first += part) {
         const sorted_leaves sorted = sort(pages.subspan(first, std::min(part, pages.size() - first)));
         made.records += sorted.records;
-        chains.add(sorted.first);
+        if (sorted.first != InvalidBlockNumber)
+            chains.add(sorted.first);
     }
-    add_tree(to, chains.count == 1 ? chains.at[0] : merge_chains(to, chains), made);
+    if (chains.count > 0)
+        add_tree(to, chains.count == 1 ? chains.at[0] : merge_chains(to, chains), made);
     pfree(chains.at);
     return made;
 }

@@ -7,9 +7,6 @@
 #include "core/compress.h"
 
 extern "C" {
-#include "access/table.h"
-#include "access/tableam.h"
-#include "catalog/index.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
 #include "utils/memutils.h"
@@ -48,48 +45,10 @@ void mark_killed(scan_state& state)
     state.killed.count = 0;
 }
 
-// find_in_table() reads all rows of the table, or only the rows whose signature is NULL. Rows whose signature is NULL
-// have no record in the index, and come last in the order. In place of a number of slots that differ, the rank of a row
-// contains this constant if the row's distance is NULL (unknown), and 0 if the distance is 1.
-constexpr int unknown_distance = 1;
-
-struct table_reader {
-    found_rows* found;
-    int column;
-    bool all;
-    bool unknown; // all distances are NULL
-};
-
-void consider_row(Relation index, ItemPointer tid, Datum* values, bool* nulls, bool alive, void* callback_state)
-{
-    const table_reader& state = *static_cast<table_reader*>(callback_state);
-    const bool null = nulls[state.column];
-    if (null || state.all)
-        state.found->add(rank_of(null || state.unknown ? unknown_distance : 0, *tid), 0);
-}
-
-void find_in_table(IndexScanDesc scan, scan_state& state, bool all)
-{
-    found_rows& found = state.look.found;
-    Assert(found.sort == nullptr && scan->heapRelation != nullptr);
-    Assert(IsMVCCSnapshot(scan->xs_snapshot));
-    found.wanted = 0;
-    found.rows.count = 0;
-    table_reader wanted = {&found, columns_of(scan->indexRelation).signature, all, state.order == order_kind::unknown};
-    IndexInfo* const info = BuildIndexInfo(scan->indexRelation);
-    info->ii_Concurrent = true; // rows as the snapshot sees them
-    const TableScanDesc rows = table_beginscan_strat(scan->heapRelation, scan->xs_snapshot, 0, nullptr, true, true);
-    table_index_build_scan(scan->heapRelation, scan->indexRelation, info, true, false, consider_row, &wanted, rows);
-    found.finish();
-    found.after = 0;
-    state.last = 0;
-    give_found(state, last_rank);
-}
-
 const std::uint8_t* make_query(const search& look, const signature& value)
 {
     std::uint8_t* const record = static_cast<std::uint8_t*>(palloc(static_cast<std::size_t>(look.shape.record_bytes)));
-    make_record(look.shape, value, look.scope, {}, record);
+    make_record(look.shape, &value, look.scope, {}, record);
     return record;
 }
 
@@ -108,12 +67,11 @@ void start(IndexScanDesc scan, scan_state& state)
     look.index = scan->indexRelation;
     count_index_scan(*scan);
     state.started = true;
-    state.complete = state.table_read = true;
+    state.complete = true;
     if (state.nothing)
         return;
     read_meta(look.index, look.now);
     look.shape = layout_of(look.index, look.now);
-    state.table_read = state.has_narrow || look.now.null_rows == 0;
     if (look.shape.shape.bands != 0) {
         if (state.has_narrow)
             check_scheme(look.index, look.shape, state.narrow.sought);
@@ -121,14 +79,11 @@ void start(IndexScanDesc scan, scan_state& state)
             check_scheme(look.index, look.shape, state.near);
     }
     look.found.start(0);
-    if (!state.has_narrow && state.order != order_kind::distance) {
-        find_in_table(scan, state, true);
-        state.table_read = true;
-        return;
-    }
     const double threshold = state.for_constraint ? refused_from(look) : state.narrow.threshold;
-    if (look.shape.shape.bands == 0 || (state.has_narrow && state.narrow.sought.empty() && threshold > 0))
+    if (state.has_narrow && (look.shape.shape.bands == 0 || (state.narrow.sought.empty() && threshold > 0)))
         return;
+    if (look.shape.shape.bands == 0 && state.order == order_kind::distance)
+        state.order = order_kind::unknown; // the signatures of all rows are NULL
     state.complete = false;
     look.narrowed_by = state.has_narrow ? make_query(look, state.narrow.sought) : nullptr;
     if (state.order == order_kind::distance)
@@ -204,25 +159,7 @@ void advance(IndexScanDesc scan, scan_state& state)
         else
             search_similar(state);
     }
-    if (state.at == state.end && state.look.found.sort == nullptr && !state.table_read) {
-        find_in_table(scan, state, false);
-        state.order = order_kind::unknown;
-        state.table_read = true;
-    }
     MemoryContextSwitchTo(old);
-}
-
-// Adds every page of the table to the bitmap. The executor then rechecks all rows.
-int64 add_all_pages(Relation index, TIDBitmap* bitmap)
-{
-    const Relation table = table_open(index->rd_index->indrelid, NoLock); // the scan has locked it
-    const BlockNumber pages = RelationGetNumberOfBlocks(table);
-    for (BlockNumber page = 0; page < pages; page++) {
-        CHECK_FOR_INTERRUPTS();
-        tbm_add_page(bitmap, page);
-    }
-    table_close(table, NoLock);
-    return 0;
 }
 
 // Sets `where` to the rank of the next row. Returns false if there is none.
@@ -266,15 +203,17 @@ void kill_current(scan_state& state)
 void set_distance(IndexScanDesc scan, const scan_state& state, rank where)
 {
     const int differing = differing_of(where);
+    bool null = state.order != order_kind::alike || differing > 0;
     double distance = 1;
     if (state.order == order_kind::distance) {
         const scheme& scheme = state.look.shape.scheme;
-        distance = 1 - similarity_of(scheme, static_cast<std::uint32_t>(scheme.num_hashes - differing));
+        null = differing == null_rank(state.look.shape);
+        if (!null)
+            distance = 1 - similarity_of(scheme, static_cast<std::uint32_t>(scheme.num_hashes - differing));
     }
     scan->xs_recheckorderby = true;
     scan->xs_orderbyvals[0] = Float8GetDatum(distance);
-    scan->xs_orderbynulls[0] =
-        state.order == order_kind::alike ? differing == unknown_distance : state.order != order_kind::distance;
+    scan->xs_orderbynulls[0] = null;
 }
 
 // Ends the search, and releases everything that is not in the scan's memory context.
@@ -357,8 +296,6 @@ bool next_row(IndexScanDesc scan, ScanDirection direction)
 int64 all_rows(IndexScanDesc scan, TIDBitmap* bitmap)
 {
     scan_state& state = *static_cast<scan_state*>(scan->opaque);
-    if (!state.nothing && !state.has_narrow)
-        return add_all_pages(scan->indexRelation, bitmap);
     const std::uint64_t before = state.look.work.found;
     const MemoryContext old = MemoryContextSwitchTo(state.context);
     state.order = order_kind::none; // a bitmap has no order
@@ -388,7 +325,7 @@ void show_scan(IndexScanDescData& scan, ExplainState& state)
     if (work.plan.depth > 0)
         show_property(state, "Search", psprintf("%d slots of %d bands", work.plan.depth, work.plan.bands));
     else if (work.compared > 0)
-        show_property(state, "Search", "all records");
+        show_property(state, "Search", work.of_scope ? "all records of the scope" : "all records");
     show_property(state, "Records Compared", static_cast<std::int64_t>(work.compared));
     show_property(state, "Records Found", static_cast<std::int64_t>(work.found));
 }

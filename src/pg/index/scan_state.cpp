@@ -51,11 +51,8 @@ bool is_bounded(const scan_state& state)
     return ordered_scan_limit >= 0 && state.has_keys && state.size.records > ordered_scan_limit;
 }
 
-// How many more records an ordered scan may compare.
-double left_to_compare(const scan_state& state)
-{
-    return ordered_scan_limit - static_cast<double>(state.look.work.compared - state.compared);
-}
+// How many more records the current search of a bounded scan may compare.
+double left_to_compare(const scan_state& state) { return ordered_scan_limit - static_cast<double>(state.look.counted); }
 
 // In a scan without %, plans the next search, which has a smaller depth. Returns false if there is no next search.
 bool next_plan(const scan_state& state, scan_plan& plan)
@@ -71,7 +68,7 @@ bool next_plan(const scan_state& state, scan_plan& plan)
     if (!bounded)
         return true;
     return plan.depth == rows ||
-           (plan.depth > 0 && expected_candidates(plan, state.size.records) <= left_to_compare(state));
+           (plan.depth > 0 && expected_candidates(plan, state.size.records) <= ordered_scan_limit);
 }
 
 // Allows rows that agree with the query in all slots to be returned before the search ends. Returns false if there are
@@ -122,7 +119,7 @@ bool go_on(scan_state& state, bool bounded)
         if (give_equal(state))
             return false;
     }
-    find_in_all(look);
+    find_in_all(look, state.size);
     return true;
 }
 
@@ -133,16 +130,18 @@ void begin_search(scan_state& state, double threshold)
     search& look = state.look;
     const scheme& scheme = look.shape.scheme;
     look.in_order = state.order == order_kind::distance;
+    look.nulls_last = state.order == order_kind::alike;
     look.found.start(room_for(sizeof(candidate)));
     look.keys.start(static_cast<std::size_t>(look.shape.shape.bands));
     look.ranges.start(64);
     look.numbers.start(64);
     state.size = size_of(look.now, look.shape, look.index->rd_rel->reltablespace);
-    state.compared = look.work.compared;
     state.wanted = first_wanted;
     state.entries = first_entries;
+    look.counts = !state.has_narrow && look.in_order && is_bounded(state);
     if (!state.has_narrow) {
-        state.plan = {look.shape.shape.rows + 1, look.shape.shape.bands};
+        if (look.in_order)
+            state.plan = {look.shape.shape.rows + 1, look.shape.shape.bands};
         return;
     }
     look.least_equal = static_cast<int>(least_equal_slots(scheme, threshold));
@@ -169,7 +168,7 @@ void gather_rest(scan_state& state)
         more = find_batch(state, false);
     }
     if (state.plan.depth == 0)
-        find_in_all(look);
+        find_in_all(look, state.size);
     look.found.finish();
     give_found(state, last_rank);
     state.complete = true;
@@ -178,7 +177,7 @@ void gather_rest(scan_state& state)
 void search_similar(scan_state& state)
 {
     found_rows& found = state.look.found;
-    Assert(state.has_narrow && !state.complete && state.at == state.end);
+    Assert(!state.look.in_order && !state.complete && state.at == state.end);
     found.remember(0, state.end);
     found.rows.count = 0;
     if (state.plan.depth == 0 || found.given.count >= room_for(sizeof(rank))) {
@@ -218,10 +217,16 @@ void search_in_order(scan_state& state)
         state.searching = true;
     }
     state.at = state.end = 0;
-    const bool bounded = !state.has_narrow && is_bounded(state);
+    const bool bounded = state.look.counts;
     if (!go_on(state, bounded))
         return;
     state.searching = false;
+    scan_plan next = state.plan;
+    const bool goes_on = !state.has_narrow && state.plan.depth > 0 && !(bounded && left_to_compare(state) <= 0) &&
+                         next_plan(state, next);
+    // The limit allows the last search of a bounded scan to compare more rows than the candidates.
+    if (bounded && !goes_on && left_to_compare(state) > 0)
+        find_more(state.look, static_cast<std::uint64_t>(ordered_scan_limit));
     found.finish();
     rank upto = found.limit;
     if (upto != last_rank) { // there are more rows than were wanted
@@ -229,9 +234,7 @@ void search_in_order(scan_state& state)
         if (2 * state.wanted > found.room)
             state.wanted = 0;
     }
-    scan_plan next = state.plan;
-    if (!state.has_narrow && state.plan.depth > 0 && !(bounded && left_to_compare(state) <= 0) &&
-        next_plan(state, next))
+    if (goes_on)
         upto = std::min(upto, complete_to(state.look.shape, state.plan.depth));
     state.complete = upto == last_rank;
     give_found(state, upto);

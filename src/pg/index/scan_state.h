@@ -31,14 +31,12 @@ struct scan_state {
     bool nothing;  // nothing can match, because a scan key is NULL
     bool has_keys; // band keys can be made: the index has no scope, or the scan keys determine the scope
     bool started;
-    bool complete;   // nothing more can be found in the index
-    bool table_read; // find_in_table() has been called, or is not needed
+    bool complete; // nothing more can be found in the index
 
-    scan_plan plan;         // the plan of the search; depth 0: all records are compared
-    bool searching;         // search_in_order() has begun a search that has not ended yet
-    std::size_t entries;    // how many entries to read next from each range
-    std::size_t wanted;     // how many rows the next search keeps; 0: all
-    std::uint64_t compared; // the value of look.work.compared before this scan
+    scan_plan plan;      // the plan of the search; depth 0: all records are compared
+    bool searching;      // search_in_order() has begun a search that has not ended yet
+    std::size_t entries; // how many entries to read next from each range
+    std::size_t wanted;  // how many rows the next search keeps; 0: all
 
     // The rows that may be returned now: those in look.found.rows from `at` up to `end` - 1, or all rows in
     // look.found.sort.

@@ -31,23 +31,31 @@ std::uint16_t agreement(const search& state, const std::uint8_t* record, const s
 }
 
 // Adds a record that agrees with the query in `equal` slots, unless the record is dead or of another scope. An empty
-// set agrees with nothing, although the zeros in its record may equal slots of the query.
-void consider(search& state, const std::uint8_t* record, int equal, std::uint64_t number)
+// set agrees with nothing, although the zeros in its record may equal slots of the query. NULL is farther than anything
+// else, and % is not true of it.
+void consider(search& state, const layout& shape, const std::uint8_t* record, int equal, std::uint64_t number)
 {
-    ItemPointerData tid = tid_of(record, state.shape);
-    if (is_dead(tid) || (state.by_scope && scope_of(record, state.shape) != state.scope))
+    const ItemPointerData tid = tid_of(record, shape);
+    if (is_dead(tid) || (state.by_scope && scope_of(record, shape) != state.scope))
         return;
-    if (is_empty_set(tid)) {
-        tid.ip_posid &= static_cast<OffsetNumber>(~empty_set);
-        equal = 0;
+    const int slots = state.shape.scheme.num_hashes;
+    int differing = 0;
+    if (is_null(tid)) {
+        if (state.narrowed_by != nullptr)
+            return;
+        differing = state.in_order ? null_rank(state.shape) : static_cast<int>(state.nulls_last);
+    } else if (!has_slots(tid)) {
         if (state.narrowed_by != nullptr && state.least_equal > 0)
             return;
-    } else if (state.in_order && state.narrowed_by != nullptr && state.narrowed_by != state.ordered_by) {
-        equal = agreement(state, record, state.ordered_by);
+        differing = state.in_order ? slots : 0;
+    } else if (state.in_order) {
+        if (state.narrowed_by != nullptr && state.narrowed_by != state.ordered_by)
+            equal = agreement(state, record, state.ordered_by);
+        differing = slots - equal;
     }
-    if (!is_possible(tid))
+    if (!is_possible(row_of(tid)))
         fail_damaged(state.index, meta_block, "A record cannot be of a row.");
-    const rank where = rank_of(state.in_order ? state.shape.scheme.num_hashes - equal : 0, tid);
+    const rank where = rank_of(differing, row_of(tid));
     if (state.found.is_left_out(where))
         return;
     state.found.add(where, number);
@@ -64,32 +72,60 @@ int first_slots(int slots, int least)
     return least - (slots - half) > half / 8 ? half : slots;
 }
 
+std::uint64_t count_live(const search& state, const layout& shape, const std::uint8_t* records, int count)
+{
+    std::uint64_t live = 0;
+    for (int at = 0; at < count; at++) {
+        const std::uint8_t* const record = records + at * shape.record_bytes;
+        live += !is_dead(tid_of(record, shape)) && (!state.by_scope || scope_of(record, shape) == state.scope);
+    }
+    return live;
+}
+
+// Considers records without comparing them, because they have no slots, or because nothing depends on their distance.
+void consider_without_slots(search& state, Page page, const layout& shape, BlockNumber block, int place, int count)
+{
+    for (int at = place; at < place + count; at++) {
+        if (state.skip_killed && is_killed(page, shape, at))
+            continue;
+        const std::uint64_t number = is_bare(page) ? 0 : number_of(shape, block, at);
+        consider(state, shape, record_at(page, shape, at), 0, number);
+    }
+}
+
 // Compares `count` neighbouring records of a page, beginning with the one at `place`.
 void consider_all(search& state, Page page, BlockNumber block, int place, int count)
 {
-    const std::uint8_t* const records = record_at(page, state.shape, place);
+    const layout shape = layout_on(page, state.shape);
+    const std::uint8_t* const records = record_at(page, shape, place);
     const bool narrow = state.narrowed_by != nullptr;
-    const int slots = state.shape.scheme.num_hashes;
-    const int least = narrow ? state.least_equal : std::max(0, slots - differing_of(state.found.limit));
     const std::uint8_t* const query = narrow ? state.narrowed_by : state.ordered_by;
+    state.work.compared += static_cast<std::uint64_t>(count);
+    if (state.counts)
+        state.counted += count_live(state, shape, records, count);
+    if (is_bare(page) || query == nullptr) {
+        consider_without_slots(state, page, shape, block, place, count);
+        return;
+    }
+    const int slots = shape.scheme.num_hashes;
+    const int least = narrow ? state.least_equal : std::max(0, slots - differing_of(state.found.limit));
     const int first = first_slots(slots, least);
     std::uint16_t agreements[most_records];
     count_agreements(records,
-                     static_cast<std::size_t>(state.shape.record_bytes),
+                     static_cast<std::size_t>(shape.record_bytes),
                      static_cast<std::size_t>(count),
                      query,
                      static_cast<std::uint32_t>(first),
                      agreements);
-    state.work.compared += static_cast<std::uint64_t>(count);
     for (int at = 0; at < count; at++) {
         if (agreements[at] < least - (slots - first))
             continue;
-        if (state.skip_killed && is_killed(page, state.shape, place + at))
+        if (state.skip_killed && is_killed(page, shape, place + at))
             continue;
-        const std::uint8_t* const record = records + at * state.shape.record_bytes;
+        const std::uint8_t* const record = records + at * shape.record_bytes;
         const int equal = first < slots ? agreement(state, record, query) : agreements[at];
         if (equal >= least)
-            consider(state, record, equal, number_of(state.shape, block, place + at));
+            consider(state, shape, record, equal, number_of(shape, block, place + at));
     }
 }
 
@@ -260,13 +296,14 @@ bool consider_numbers(search& state)
 {
     const std::uint64_t* const numbers = state.numbers.at;
     const std::size_t count = state.numbers.count;
+    const BufferAccessStrategy ring = ring_for(state.index, std::min<std::uint64_t>(count, record_pages_of(state.now)));
     const int place_bits = state.shape.place_bits;
     for (std::size_t at = 0; at < count;) {
         CHECK_FOR_INTERRUPTS();
         const std::uint64_t block = numbers[at] >> place_bits;
         if (block >= state.blocks)
             fail_damaged(state.index, meta_block, "An entry has no possible record.");
-        const Buffer buffer = read_page(state.index, static_cast<BlockNumber>(block), BUFFER_LOCK_SHARE);
+        const Buffer buffer = read_page(state.index, static_cast<BlockNumber>(block), BUFFER_LOCK_SHARE, ring);
         const Page page = BufferGetPage(buffer);
         if (!is_kind(page, page_kind::records) || trailer_of(page).id >= state.now.next_id) {
             UnlockReleaseBuffer(buffer);
@@ -281,16 +318,19 @@ bool consider_numbers(search& state)
         }
         UnlockReleaseBuffer(buffer);
     }
+    if (ring != nullptr)
+        FreeAccessStrategy(ring);
     return true;
 }
 
-bool consider_chain(search& state, BlockNumber first, std::uint32_t pages)
+bool consider_chain(search& state, BlockNumber first, std::uint64_t pages, BufferAccessStrategy ring = nullptr)
 {
     return each_page(state.index,
                      state.shape,
                      first,
-                     pages,
+                     static_cast<std::uint32_t>(pages),
                      state.now.next_id,
+                     ring,
                      [&](Buffer buffer, Page page, int records) {
                          consider_all(state, page, BufferGetBlockNumber(buffer), 0, records);
                      });
@@ -312,8 +352,10 @@ bool find_ranges(search& state)
     bool valid = true;
     for (std::uint32_t at = 0; valid && at < state.now.run_count; at++) {
         const run& which = state.now.runs[at];
-        if (which.root == InvalidBlockNumber)
+        if (which.root == InvalidBlockNumber) {
+            valid = !state.of_scope || consider_chain(state, which.first, which.bare_pages);
             continue;
+        }
         std::fill_n(blocks, keys.size(), which.root);
         std::fill_n(next_keys, keys.size(), std::numeric_limits<std::uint64_t>::max());
         for (std::uint32_t level = which.height; valid && level > 0; level--)
@@ -321,6 +363,8 @@ bool find_ranges(search& state)
         for (std::size_t key = 0; valid && key < keys.size(); key++)
             if (blocks[key] != InvalidBlockNumber)
                 state.ranges.add({at, keys[key], blocks[key], std::nullopt});
+        if (valid && state.of_scope)
+            valid = consider_chain(state, which.first, std::min(which.bare_pages, which.record_pages));
     }
     pfree(next_keys);
     pfree(blocks);
@@ -347,17 +391,25 @@ std::optional<progress> try_some(search& state, std::size_t entries, const index
     return state.ranges.count > 0 ? progress::more : progress::ended;
 }
 
-bool try_all(search& state)
+// Compares the records of runs, but of no more than `pages` pages, and the records of the tail.
+bool try_pages(search& state, std::uint64_t pages)
 {
+    const BufferAccessStrategy ring = ring_for(state.index, std::min(pages, record_pages_of(state.now)));
     bool valid = true;
-    for (std::uint32_t at = 0; valid && at < state.now.run_count; at++)
-        valid = consider_chain(state, state.now.runs[at].first, state.now.runs[at].record_pages);
-    return valid && consider_chain(state, state.now.tail_first, state.now.tail_pages);
+    for (std::uint32_t at = 0; valid && pages > 0 && at < state.now.run_count; at++) {
+        const std::uint64_t mine = std::min<std::uint64_t>(pages, state.now.runs[at].record_pages);
+        valid = consider_chain(state, state.now.runs[at].first, mine, ring);
+        pages -= mine;
+    }
+    valid = valid && consider_chain(state, state.now.tail_first, state.now.tail_pages, ring);
+    if (ring != nullptr)
+        FreeAccessStrategy(ring);
+    return valid;
 }
 
 // Starts a search again from the current meta page, after the search met pages that have been replaced. An ERROR if the
-// meta page has not changed, because then the pages were not replaced but are missing. Rows in a bitmap or in a sort
-// stay there, because duplicates of them do no harm.
+// meta page has not changed, because then the pages were not replaced but are missing. Rows that have been found stay
+// found, because duplicates of them do no harm.
 void start_again(search& state)
 {
     const std::uint64_t before = state.now.next_id;
@@ -365,10 +417,27 @@ void start_again(search& state)
     read_state(state);
     if (state.now.next_id == before)
         fail_damaged(state.index, meta_block, "A page of a run is missing.");
-    state.found.rows.count = 0;
     state.has_ranges = false;
     state.candidates = 0;
 }
+
+// Begins a search by the entries under the scope alone.
+void begin_scope(search& state)
+{
+    Assert(state.by_scope);
+    state.span = 0;
+    state.keys.count = 0;
+    state.keys.add(scope_entry_key(state.scope, state.shape));
+    state.has_ranges = false;
+    state.candidates = 0;
+    state.of_scope = true;
+    read_state(state);
+}
+
+// Whether the entries under the scope alone can be searched.
+bool has_scope_entries(const search& state) { return state.by_scope && state.shape.shape.bands > 0; }
+
+constexpr std::size_t all_of_range = std::size_t{1} << 40;
 
 } // namespace
 
@@ -377,6 +446,7 @@ void begin_bands(search& state, const scan_plan& plan)
     Assert(plan.depth > 0 && plan.depth <= state.shape.shape.rows);
     Assert(plan.bands > 0 && plan.bands <= state.shape.shape.bands);
     state.work.plan = plan;
+    state.work.of_scope = state.of_scope = false;
     const int rows = state.shape.shape.rows;
     state.span = plan.depth < rows ? prefix_span(rows, plan.depth) : 0;
     const std::uint8_t* const query = state.narrowed_by != nullptr ? state.narrowed_by : state.ordered_by;
@@ -384,7 +454,7 @@ void begin_bands(search& state, const scan_plan& plan)
     for (int band = 0; band < plan.bands; band++)
         state.keys.add(band_entry_key(query, state.shape, band) & ~state.span);
     state.has_ranges = false;
-    state.candidates = 0;
+    state.candidates = state.counted = 0;
     state.found.rows.count = 0;
     read_state(state);
 }
@@ -398,13 +468,43 @@ progress find_some(search& state, std::size_t entries, const index_size* size)
     }
 }
 
-void find_in_all(search& state)
+void find_in_all(search& state, const index_size& size)
 {
     state.work.plan = {0, 0};
+    state.work.of_scope = false;
     state.found.rows.count = 0;
+    if (has_scope_entries(state)) {
+        progress result = progress::more;
+        for (begin_scope(state); result == progress::more;)
+            result = find_some(state, all_of_range, &size);
+        state.work.of_scope = result == progress::ended;
+        if (result == progress::ended)
+            return;
+        state.found.rows.count = 0;
+    }
     read_state(state);
-    while (!try_all(state))
+    while (!try_pages(state, std::numeric_limits<std::uint64_t>::max()))
         start_again(state);
+}
+
+void find_more(search& state, std::uint64_t most)
+{
+    Assert(state.counts);
+    const std::uint64_t enough = state.counted + most;
+    if (has_scope_entries(state)) {
+        begin_scope(state);
+        for (progress result = progress::more; result == progress::more && state.counted < enough;)
+            result = find_some(state, enough - state.counted, nullptr);
+        return;
+    }
+    read_state(state);
+    std::uint64_t pages = most / static_cast<std::uint64_t>(state.shape.records_per_page) + 1;
+    for (bool all = false; !all && state.counted < enough; pages *= 2) {
+        state.counted = enough - most;
+        while (!try_pages(state, pages))
+            start_again(state);
+        all = pages >= record_pages_of(state.now);
+    }
 }
 
 } // namespace minhash::pg::index

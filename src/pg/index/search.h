@@ -14,6 +14,7 @@ namespace minhash::pg::index {
 // What searches did, for EXPLAIN.
 struct search_work {
     scan_plan plan;         // the plan of the last search
+    bool of_scope;          // whether the last search compared all records of the scope
     std::uint64_t compared; // records compared with the query
     std::uint64_t found;
 };
@@ -37,7 +38,8 @@ struct search {
     const std::uint8_t* narrowed_by; // a record with the signature of %, or null
     const std::uint8_t* ordered_by;  // a record with the signature of ORDER BY, or null; narrowed_by if they are equal
     int least_equal;                 // the minimum number of slots in which rows must agree with narrowed_by
-    bool in_order;                   // rows are ranked by distance; otherwise all rows rank as equally near
+    bool in_order;                   // rows are ranked by distance; otherwise all rows rank as equally near,
+    bool nulls_last;                 // except that, if this is set, rows whose signature is NULL rank last
     bool by_scope;                   // only records whose scope has the hash `scope` are found
     std::uint32_t scope;
     bool skip_killed; // skip records marked as killed
@@ -50,6 +52,9 @@ struct search {
     bool has_ranges; // false: find_ranges() must be called first
     growing<std::uint64_t> numbers;
     std::uint64_t candidates; // the number of candidates of all batches, since the search began
+    bool counts;              // whether to count in `counted`
+    std::uint64_t counted;    // the number of live records, if by_scope of the scope, compared since the search began
+    bool of_scope;            // the ranges are of the entries under the scope alone
 };
 
 // The number of a record: its block, and its place on that page.
@@ -57,6 +62,10 @@ inline std::uint64_t number_of(const layout& shape, BlockNumber block, int place
 {
     return std::uint64_t{block} << shape.place_bits | static_cast<std::uint64_t>(place);
 }
+
+// In place of a number of slots that differ, the rank of a row whose signature is NULL has this number in an order by
+// distance.
+inline int null_rank(const layout& shape) { return shape.scheme.num_hashes + 1; }
 
 // Begins a search by bands.
 void begin_bands(search& state, const scan_plan& plan);
@@ -71,7 +80,11 @@ enum class progress {
 // many. The first call also compares the records of the tail. `size` has the costs; null: no number is too much.
 progress find_some(search& state, std::size_t entries, const index_size* size);
 
-// Compares all records.
-void find_in_all(search& state);
+// Compares all records; if by_scope, at least those of the scope. If it is cheaper, reads only these, by their entries.
+void find_in_all(search& state, const index_size& size);
+
+// Compares at least `most` live records, if by_scope of the scope, or all that there are. Rows that have been found
+// before stay found. `counts` must be set.
+void find_more(search& state, std::uint64_t most);
 
 } // namespace minhash::pg::index

@@ -22,7 +22,7 @@ struct block_set {
     bool has(BlockNumber block) const { return (bits[block / 8] >> block % 8 & 1) != 0; }
 };
 
-block_set find_record_pages(Relation index, const layout& shape, const meta& now)
+block_set find_record_pages(Relation index, const layout& shape, const meta& now, BufferAccessStrategy strategy)
 {
     block_set found;
     found.blocks = RelationGetNumberOfBlocks(index);
@@ -33,9 +33,9 @@ block_set find_record_pages(Relation index, const layout& shape, const meta& now
         if (block < found.blocks)
             found.bits[block / 8] |= static_cast<std::uint8_t>(1 << block % 8);
     };
-    bool valid = each_page(index, shape, now.tail_first, now.tail_pages, now.next_id, add);
+    bool valid = each_page(index, shape, now.tail_first, now.tail_pages, now.next_id, strategy, add);
     for (std::uint32_t at = 0; valid && at < now.run_count; at++)
-        valid = each_page(index, shape, now.runs[at].first, now.runs[at].record_pages, now.next_id, add);
+        valid = each_page(index, shape, now.runs[at].first, now.runs[at].record_pages, now.next_id, strategy, add);
     if (!valid)
         fail_damaged(index, meta_block, "A page of records is missing.");
     return found;
@@ -97,7 +97,7 @@ void sweep(const IndexVacuumInfo& info, IndexBulkDeleteResult& stats, bool has_s
     IndexFreeSpaceMapVacuum(index); // publishes the free pages that bulk_delete found
     if (shape.shape.bands == 0 || (now.unswept == 0 && (has_seen_all || !has_forgotten_pages(info))))
         return;
-    const block_set records = find_record_pages(index, shape, now);
+    const block_set records = find_record_pages(index, shape, now, info.strategy);
     const BlockNumber blocks = count_blocks(index);
     stats.pages_free = 0;
     for (BlockNumber block = meta_block + 1; block < blocks; block++) {
@@ -137,9 +137,10 @@ std::uint64_t count_lost_pages(Relation index)
     std::uint64_t lost = 0;
     std::uint64_t records = 0;
     const BlockNumber blocks = RelationGetNumberOfBlocks(index);
+    const BufferAccessStrategy ring = ring_for(index, blocks);
     for (BlockNumber block = meta_block + 1; block < blocks; block++) {
         CHECK_FOR_INTERRUPTS();
-        const Buffer buffer = read_page(index, block, BUFFER_LOCK_SHARE);
+        const Buffer buffer = read_page(index, block, BUFFER_LOCK_SHARE, ring);
         const Page page = BufferGetPage(buffer);
         if (!is_free(page) && is_older(page, now)) {
             lost += is_of_no_tree(trailer_of(page), now);

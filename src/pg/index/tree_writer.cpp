@@ -79,7 +79,7 @@ int make_room(tree_writer& out, std::uint32_t level, std::uint64_t key)
         children_of(out, height, first_key);
     }
     page_changes all(out.index);
-    const Buffer buffer = new_page(out.index, nullptr);
+    const Buffer buffer = new_page(out.index, nullptr, out.stream->strategy);
     const Page page = all.add(buffer, GENERIC_XLOG_FULL_IMAGE);
     init_inner(page, out.state.id, level, room);
     if (!is_root)
@@ -111,21 +111,21 @@ void link_last_leaf(const tree_writer& out, BlockNumber block)
 Buffer open_next_leaf(const tree_writer& out)
 {
     if (out.next != InvalidBlockNumber) {
-        const Buffer buffer = read_page(out.index, out.next, BUFFER_LOCK_EXCLUSIVE);
+        const Buffer buffer = read_page(out.index, out.next, BUFFER_LOCK_EXCLUSIVE, out.stream->strategy);
         if (is_free(BufferGetPage(buffer)))
             return buffer;
         UnlockReleaseBuffer(buffer); // VACUUM has found the page, and an insertion uses it
     }
-    const Buffer buffer = new_page(out.index, nullptr);
+    const Buffer buffer = new_page(out.index, nullptr, out.stream->strategy);
     if (out.state.last_leaf != InvalidBlockNumber)
         link_last_leaf(out, BufferGetBlockNumber(buffer));
     return buffer;
 }
 
 // Chooses a free page to which a leaf can link before the next leaf is written.
-BlockNumber choose_page(Relation index)
+BlockNumber choose_page(const tree_writer& out)
 {
-    const Buffer buffer = new_page(index, nullptr);
+    const Buffer buffer = new_page(out.index, nullptr, out.stream->strategy);
     const BlockNumber block = BufferGetBlockNumber(buffer);
     UnlockReleaseBuffer(buffer);
     return block;
@@ -145,8 +145,8 @@ int append_leaves(tree_writer& out, int most)
 
     Buffer buffers[leaves_of_record] = {open_next_leaf(out)};
     for (int at = 1; at < count; at++)
-        buffers[at] = new_page(out.index, nullptr);
-    out.next = count < most && has_entries(*out.stream) ? choose_page(out.index) : InvalidBlockNumber;
+        buffers[at] = new_page(out.index, nullptr, out.stream->strategy);
+    out.next = count < most && has_entries(*out.stream) ? choose_page(out) : InvalidBlockNumber;
     page_changes all(out.index);
     const Page parent = all.lock(out.state.open[0]);
     for (int at = 0; at < count; at++) {

@@ -5,6 +5,8 @@
 #include "pg/index/run_writer.h"
 #include "pg/index/sweep.h"
 
+#include <algorithm>
+
 extern "C" {
 #include "storage/bufmgr.h"
 #include "storage/indexfsm.h"
@@ -28,20 +30,22 @@ bulk_delete(IndexVacuumInfo* info, IndexBulkDeleteResult* stats, IndexBulkDelete
     meta now;
     read_meta(index, now);
     const layout shape = layout_of(index, now);
-    if (shape.shape.bands == 0)
-        return stats;
+    std::uint64_t dead = 0;
     const BlockNumber blocks = count_blocks(index);
     for (BlockNumber block = meta_block + 1; block < blocks; block++) {
         vacuum_delay();
         const Buffer buffer = read_page(index, block, BUFFER_LOCK_EXCLUSIVE, info->strategy);
         Page page = BufferGetPage(buffer);
         const int records = is_kind(page, page_kind::records) ? records_on(index, buffer, shape) : 0;
+        const layout mine = layout_on(page, shape);
         GenericXLogState* log = nullptr;
         for (int place = 0; place < records; place++) {
-            ItemPointerData tid = tid_of(record_at(page, shape, place), shape);
-            if (is_dead(tid))
+            ItemPointerData tid = tid_of(record_at(page, mine, place), mine);
+            if (is_dead(tid)) {
+                dead++;
                 continue;
-            tid.ip_posid &= static_cast<OffsetNumber>(~empty_set);
+            }
+            tid = row_of(tid);
             if (!is_dead_row(&tid, state)) {
                 stats->num_index_tuples++;
                 continue;
@@ -51,8 +55,9 @@ bulk_delete(IndexVacuumInfo* info, IndexBulkDeleteResult* stats, IndexBulkDelete
                 page = GenericXLogRegisterBuffer(log, buffer, 0);
             }
             tid.ip_posid = 0;
-            set_tid(record_at(page, shape, place), shape, tid);
+            set_tid(record_at(page, mine, place), mine, tid);
             stats->tuples_removed++;
+            dead++;
         }
         if (log != nullptr)
             GenericXLogFinish(log);
@@ -64,6 +69,8 @@ bulk_delete(IndexVacuumInfo* info, IndexBulkDeleteResult* stats, IndexBulkDelete
             stats->pages_free++;
         }
     }
+    if (dead != now.dead)
+        change_meta(index, [&](meta& stored) { stored.dead = dead; });
     return stats;
 }
 
@@ -94,8 +101,11 @@ std::uint64_t claim(Relation index, const run& which)
 
 // Copies live records to new pages, from the last record to the first, so that a page's link to the next page is always
 // known. The last page links to the meta page, because only the open page of the tail may have no link.
-growing<BlockNumber>
-copy_records(Relation index, const layout& shape, std::span<const BlockNumber> blocks, std::uint64_t first_id)
+growing<BlockNumber> copy_records(Relation index,
+                                  const layout& shape,
+                                  std::span<const BlockNumber> blocks,
+                                  std::uint64_t first_id,
+                                  BufferAccessStrategy strategy)
 {
     growing<BlockNumber> made;
     made.start(blocks.size());
@@ -105,10 +115,11 @@ copy_records(Relation index, const layout& shape, std::span<const BlockNumber> b
     BlockNumber next = meta_block;
     const auto place_of = [&] { return records + static_cast<std::size_t>(shape.records_per_page - count) * bytes; };
     const auto write = [&] {
-        const Buffer buffer = new_page(index, nullptr);
+        const Buffer buffer = new_page(index, nullptr, strategy);
         const BlockNumber block = BufferGetBlockNumber(buffer);
         write_records(index,
                       buffer,
+                      0,
                       first_id + made.count,
                       {place_of(), static_cast<std::size_t>(count) * bytes},
                       next);
@@ -120,16 +131,18 @@ copy_records(Relation index, const layout& shape, std::span<const BlockNumber> b
         vacuum_delay();
         // A copy, so that two pages are not locked at once.
         PGAlignedBlock copy;
-        const Buffer buffer = read_page(index, blocks[at], BUFFER_LOCK_SHARE);
+        const Buffer buffer = read_page(index, blocks[at], BUFFER_LOCK_SHARE, strategy);
         const int there = records_on(index, buffer, shape);
         memcpy(copy.data, BufferGetPage(buffer), BLCKSZ);
         UnlockReleaseBuffer(buffer);
+        const layout mine = layout_on(copy.data, shape);
         for (int place = there; place-- > 0;) {
-            const std::uint8_t* const record = record_at(copy.data, shape, place);
-            if (is_dead(tid_of(record, shape)))
+            const std::uint8_t* const record = record_at(copy.data, mine, place);
+            if (is_dead(tid_of(record, mine)))
                 continue;
             count++;
-            memcpy(place_of(), record, bytes);
+            memset(place_of(), 0, bytes);
+            memcpy(place_of() + bytes - mine.record_bytes, record, static_cast<std::size_t>(mine.record_bytes));
             if (count == shape.records_per_page)
                 write();
         }
@@ -140,8 +153,9 @@ copy_records(Relation index, const layout& shape, std::span<const BlockNumber> b
     return made;
 }
 
-// Replaces a run by the new run; `made` is null if none of the old run's records was alive.
-void replace(Relation index, const run& old, const run* made)
+// Replaces a run by the new run; `made` is null if none of the old run's records was alive. `left_out` dead records are
+// not in the new run.
+void replace(Relation index, const run& old, const run* made, std::uint64_t left_out)
 {
     LockPage(index, runs_lock, ExclusiveLock);
     change_meta(index, [&](meta& stored) {
@@ -155,6 +169,7 @@ void replace(Relation index, const run& old, const run* made)
             stored.run_count--;
         }
         stored.rewritten = 0;
+        stored.dead -= std::min(stored.dead, left_out);
         stored.next_id++; // so that readers can see that the meta page has changed
     });
     UnlockPage(index, runs_lock, ExclusiveLock);
@@ -162,7 +177,7 @@ void replace(Relation index, const run& old, const run* made)
 
 // Rewrites a run if many of its records are dead, unless the run is being merged. Readers and writers are not locked
 // out. A sweep frees the old pages of records later.
-void rewrite(Relation index, const layout& shape, const meta& now, const run& which)
+void rewrite(Relation index, const layout& shape, const meta& now, const run& which, BufferAccessStrategy strategy)
 {
     growing<BlockNumber> blocks;
     blocks.start(64);
@@ -170,27 +185,28 @@ void rewrite(Relation index, const layout& shape, const meta& now, const run& wh
     std::uint64_t dead = 0;
     const auto count = [&](Buffer buffer, Page page, int records) {
         blocks.add(BufferGetBlockNumber(buffer));
+        const layout mine = layout_on(page, shape);
         for (int place = 0; place < records; place++)
-            dead += is_dead(tid_of(record_at(page, shape, place), shape));
+            dead += is_dead(tid_of(record_at(page, mine, place), mine));
         all += static_cast<std::uint64_t>(records);
     };
-    if (!each_page(index, shape, which.first, which.record_pages, now.next_id, count))
+    if (!each_page(index, shape, which.first, which.record_pages, now.next_id, strategy, count))
         fail_damaged(index, which.first, "A page of records of a run is missing.");
     if (dead == 0 || dead * dead_share < all)
         return;
     LockPage(index, rewriting_lock, ExclusiveLock);
     const std::uint64_t first_id = claim(index, which);
     if (first_id != 0) {
-        const growing<BlockNumber> pages = copy_records(index, shape, blocks, first_id + 1);
+        const growing<BlockNumber> pages = copy_records(index, shape, blocks, first_id + 1, strategy);
         run made = {};
         if (pages.count > 0)
-            made = write_run({index, &shape, first_id, nullptr}, pages);
-        replace(index, which, pages.count > 0 ? &made : nullptr);
+            made = write_run({index, &shape, first_id, nullptr, strategy}, pages);
+        replace(index, which, pages.count > 0 ? &made : nullptr, dead);
     }
     UnlockPage(index, rewriting_lock, ExclusiveLock);
 }
 
-void rewrite_runs(Relation index)
+void rewrite_runs(Relation index, BufferAccessStrategy strategy)
 {
     meta now;
     read_meta(index, now);
@@ -198,7 +214,10 @@ void rewrite_runs(Relation index)
     const MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "lsh rewrite", ALLOCSET_DEFAULT_SIZES);
     const MemoryContext old = MemoryContextSwitchTo(context);
     for (const run& which : runs_of(now)) {
-        rewrite(index, shape, now, which);
+        // There may not even be enough dead records in the whole index, so that the run need not be read.
+        if (now.dead * dead_share < which.records)
+            continue;
+        rewrite(index, shape, now, which, strategy);
         MemoryContextReset(context);
     }
     MemoryContextSwitchTo(old);
@@ -220,11 +239,11 @@ IndexBulkDeleteResult* clean_up(IndexVacuumInfo* info, IndexBulkDeleteResult* st
     }
     // Sweep first: otherwise lost pages would pile up if VACUUM is cancelled time and again.
     sweep(*info, *stats, deleted);
-    merge_all(index, false);
+    merge_all(index, false, info->strategy);
     if (deleted)
-        rewrite_runs(index);
+        rewrite_runs(index, info->strategy);
     sweep(*info, *stats, true); // frees pages that merge_all() can then use
-    merge_all(index, true);
+    merge_all(index, true, info->strategy);
     stats->num_pages = RelationGetNumberOfBlocks(index);
     return stats;
 }

@@ -65,7 +65,8 @@ BEGIN
             JOIN %s AS o ON o.id OPERATOR(pg_catalog.<>) n.id AND %s AND %s GROUP BY n.id) AS d',
         scope, drawn, source, lookup.condition, lookup.near);
 END $$;
-COMMENT ON FUNCTION _lsh_sample_plan(text, text, oid, boolean, boolean, integer, bigint, double precision, text, integer, integer, text, boolean, boolean) IS
+COMMENT ON FUNCTION _lsh_sample_plan(text, text, oid, boolean, boolean, integer, bigint, double precision, text, integer,
+    integer, text, boolean, boolean) IS
     'how lsh_sample() draws rows and looks them up, if there is an lsh index';
 
 CREATE FUNCTION lsh_sample(
@@ -91,7 +92,8 @@ CREATE FUNCTION lsh_sample(
     OUT median_shingles bigint
 ) RETURNS SETOF record
     AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 1;
-COMMENT ON FUNCTION lsh_sample(text, double precision, double precision, text, integer, integer, text, boolean, boolean, bigint) IS
+COMMENT ON FUNCTION lsh_sample(text, double precision, double precision, text, integer, integer, text, boolean, boolean,
+    bigint) IS
     'how many pairs lsh_pairs will find among a query''s rows, and how long it will take, from a sample of the rows. '
     'Example: lsh_sample(''SELECT id, body FROM articles'', threshold => 0.8)';
 

@@ -41,7 +41,8 @@ BEGIN
             ON CONFLICT ON CONSTRAINT questions_near DO NOTHING RETURNING id INTO question;
         EXIT WHEN FOUND;
         SELECT id, minhash_similarity(minhash(body), minhash(new_body)) INTO question, similarity FROM questions
-            WHERE minhash_similar(minhash(body), minhash(new_body), 0.8) ORDER BY 2 DESC, id LIMIT 1;
+            WHERE minhash_similar(minhash(body), minhash(new_body), 0.5)
+                AND minhash_similarity(minhash(body), minhash(new_body)) >= 0.8 ORDER BY 2 DESC, id LIMIT 1;
         EXIT WHEN FOUND;
     END LOOP;
     IF question IS NULL THEN

@@ -38,6 +38,17 @@ SELECT id FROM articles ORDER BY id;
 
 ROLLBACK;
 
+CREATE TABLE comments (id bigint PRIMARY KEY, article bigint NOT NULL REFERENCES articles ON DELETE CASCADE);
+INSERT INTO comments VALUES (1, 3), (2, 4), (3, 7);
+SELECT conrelid::regclass AS referring, a.attname AS column,
+       CASE confdeltype WHEN 'c' THEN 'deletes its rows, too' WHEN 'n' THEN 'sets NULL' WHEN 'd' THEN 'sets the default'
+           ELSE 'refuses' END AS deletion
+FROM pg_constraint JOIN pg_attribute a ON attrelid = conrelid AND attnum = ANY (conkey)
+WHERE contype = 'f' AND confrelid = 'articles'::regclass ORDER BY 1, 2;
+
+UPDATE comments SET article = r.representative FROM article_removals r WHERE comments.article = r.id;
+SELECT * FROM comments ORDER BY id;
+
 SELECT id FROM lsh_clusters('SELECT id, body FROM articles', threshold => 0.6,
                             near_representative => true, singletons => true)
 WHERE id = representative ORDER BY id;

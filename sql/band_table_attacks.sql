@@ -185,11 +185,11 @@ BEGIN
         'SELECT * FROM public.lsh_contained(''SELECT part, part::pg_catalog.text FROM own.docs'')',
         'SELECT * FROM public.lsh_sample(''SELECT part, sig FROM own.docs'')',
         'SELECT * FROM public.lsh_sample(''SELECT part, part::pg_catalog.text FROM own.docs'')',
-        'SELECT * FROM public.lsh_create_clusters(''own.kept'', ''SELECT part AS id, sig FROM own.docs'')',
+        'SELECT * FROM public.lsh_create_clusters(''pg_temp.kept'', ''SELECT part AS id, sig FROM own.docs'')',
         'DELETE FROM own.docs WHERE part OPERATOR(pg_catalog.<) 120',
-        'SELECT * FROM public.lsh_refresh_clusters(''own.kept'')',
-        'SELECT * FROM public.lsh_refresh_clusters(''own.kept'', changed => ''SELECT part AS id FROM own.docs'')',
-        'DROP TABLE own.kept',
+        'SELECT * FROM public.lsh_refresh_clusters(''pg_temp.kept'')',
+        'SELECT * FROM public.lsh_refresh_clusters(''pg_temp.kept'', changed => ''SELECT part AS id FROM own.docs'')',
+        'DROP TABLE pg_temp.kept',
         'TRUNCATE own.docs', 'SELECT public.lsh_drop_band_table(''own.docs_bands''::pg_catalog.regclass)',
         'DROP TABLE own.docs'] LOOP
         said := pg_temp.as_role(role, statement);

@@ -52,7 +52,7 @@ DO $$
 DECLARE
     kept regclass;
 BEGIN
-    FOR kept IN SELECT oid FROM pg_class WHERE relname ~ '^kept: ' AND relkind = 'r' LOOP
+    FOR kept IN SELECT oid FROM pg_class WHERE relname ~ '^kept: ' AND relname !~ '_settings$' AND relkind = 'r' LOOP
         EXECUTE format('DROP TABLE %s', kept);
     END LOOP;
 END $$;

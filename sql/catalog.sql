@@ -60,6 +60,7 @@ DROP VIEW examples;
 -- STRICT because NULL as an argument means that the function chooses a value.
 SELECT p.oid::regprocedure::text COLLATE "C" AS function, provolatile AS volatility, proparallel AS parallel,
     proisstrict AS strict FROM functions p WHERE proparallel <> 's' OR provolatile <> 'i' OR NOT proisstrict ORDER BY 1;
+-- The parts of a refresh of kept clusters are stable, so that they see the snapshot of the statement that calls them.
 SELECT oid::regprocedure AS function FROM functions WHERE proleakproof OR prosecdef
     OR (provolatile = 'v') <> (proparallel = 'u') ORDER BY 1;
 -- C functions whose symbol does not start with the function's name (without its leading underscore), or that come from
@@ -72,8 +73,8 @@ SELECT p.oid::regprocedure AS function, prosrc, probin FROM functions p JOIN pg_
 -- The names of functions that users are not meant to call begin with an underscore, and no other names do. PostgreSQL
 -- calls these functions for types, casts, operators, aggregates, indexes and triggers. The second query excepts
 -- functions with other callers: the planner calls _minhash_query, the triggers of band tables call
--- _lsh_require_band_table, lsh_create_band_table and lsh_drop_band_table call what they do as the owner, refreshes call
--- the functions of kept clusters, and doc/examples/distributed_pairs.sql calls _lsh_scatter and _lsh_gather.
+-- _lsh_require_band_table, lsh_create_band_table, lsh_drop_band_table and lsh_refresh_clusters call what they do as the
+-- owner, refreshes call the functions of kept clusters, and doc/examples/distributed_pairs.sql calls _lsh_scatter and _lsh_gather.
 CREATE TEMP VIEW internal AS SELECT p.* FROM functions p
 WHERE ARRAY['internal', 'trigger', 'index_am_handler']::regtype[]::oid[] && (proargtypes::oid[] || prorettype)
     OR EXISTS (SELECT FROM pg_type WHERE p.oid IN (typinput, typoutput, typreceive, typsend, typmodin, typmodout))
@@ -83,7 +84,7 @@ WHERE ARRAY['internal', 'trigger', 'index_am_handler']::regtype[]::oid[] && (pro
 SELECT oid::regprocedure AS function FROM internal WHERE NOT starts_with(proname, '_') ORDER BY 1;
 SELECT oid::regprocedure AS function FROM functions WHERE starts_with(proname, '_')
     AND proname !~ '^_(minhash_query$|lsh_(require|tie|create|drop)_band_table$|lsh_band_table_triggers$|lsh_kept_)'
-    AND proname !~ '^_lsh_(locked_name$|check_kept_)'
+    AND proname NOT IN ('_lsh_locked_name', '_lsh_refresh_clusters')
     AND proname NOT IN ('_lsh_scatter', '_lsh_gather', '_lsh_sample_plan')
     AND oid NOT IN (SELECT oid FROM internal);
 DROP VIEW internal;
@@ -172,16 +173,9 @@ JOIN pg_operator c ON c.oid = o.oprcom LEFT JOIN pg_operator n ON n.oid = o.oprn
 SELECT typinput <> 0 AS input, typoutput <> 0 AS output, typreceive <> 0 AS receive, typsend <> 0 AS send,
     typmodin <> 0 AS typmod_in FROM pg_type WHERE oid = 'minhash_signature'::regtype;
 
--- The extension can be moved to another schema. It works there even if that schema is not in the search path.
+-- The extension cannot be moved to another schema. (It can be created in any.)
 CREATE SCHEMA elsewhere;
 ALTER EXTENSION minhash_lsh SET SCHEMA elsewhere;
-SET search_path = pg_catalog;
-SELECT elsewhere.minhash_similarity(elsewhere.minhash('a text'), elsewhere.minhash('a text')) AS similarity,
-    pg_catalog.count(*) AS bands FROM elsewhere.lsh_bands(elsewhere.minhash('a text'), 16, 8);
-SELECT (elsewhere.minhash_scheme(elsewhere.minhash('a text', 16)::elsewhere.minhash_signature(16))).num_hashes,
-    (elsewhere.lsh_params()).bands;
-RESET search_path;
-ALTER EXTENSION minhash_lsh SET SCHEMA public;
 DROP SCHEMA elsewhere;
 
 DROP VIEW for_users, functions, members;

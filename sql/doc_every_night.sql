@@ -28,19 +28,30 @@ INSERT INTO articles VALUES (0, 'A quick brown fox jumps over the lazy dog near 
 UPDATE articles SET body = 'Colourless green ideas sleep furiously, or so the linguists said.' WHERE id = 4;
 SELECT rows_added, rows_changed, clusters_joined
 FROM lsh_refresh_clusters('article_clusters', log => 'article_cluster_log');
-SELECT event, cluster_id, into_cluster_id FROM article_cluster_log;
+
+SELECT refresh, event, id, old_cluster_id, cluster_id, old_representative, representative
+FROM article_cluster_log ORDER BY refresh, id;
 
 CREATE TABLE articles_changed (id bigint);
+CREATE FUNCTION note_article() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO articles_changed SELECT OLD.id WHERE TG_OP <> 'INSERT' UNION SELECT NEW.id WHERE TG_OP <> 'DELETE';
+    RETURN NULL;
+END $$;
+CREATE TRIGGER note_article AFTER INSERT OR UPDATE OR DELETE ON articles FOR EACH ROW EXECUTE FUNCTION note_article();
 INSERT INTO articles VALUES (8, 'There is just one letter to the editor about the opening hours of the library.');
-INSERT INTO articles_changed VALUES (8);
-SELECT rows_added, clusters_made
-FROM lsh_refresh_clusters('article_clusters', changed => 'SELECT id FROM articles_changed');
+SELECT rows_added, clusters_made FROM lsh_refresh_clusters('article_clusters', changed => 'articles_changed');
+
+SELECT count(*) AS waiting FROM articles_changed;
 
 CREATE INDEX articles_minhash ON articles USING lsh (minhash(body));
 
-COMMENT ON COLUMN article_clusters.content_hash IS '{"query": "SELECT id, body FROM articles",
-    "search_path": "page, public", "threshold": 0.9, "near_representative": true}';
-SELECT rows_changed, clusters_made FROM lsh_refresh_clusters('article_clusters');
+UPDATE article_clusters_settings SET threshold = 0.9;
+SELECT rows_changed, clusters_made, clusters_split FROM lsh_refresh_clusters('article_clusters');
+
+SELECT refreshes, row_count, clusters_made, now() - refreshed_at < interval '1 day' AS is_fresh,
+    seconds < 60 AS was_fast
+FROM article_clusters_settings;
 
 SET client_min_messages = warning;
 DROP SCHEMA page CASCADE;

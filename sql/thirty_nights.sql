@@ -18,6 +18,8 @@ ANALYZE articles;
 SET enable_seqscan = off; -- because the table is small
 CREATE TABLE first_night AS SELECT rows_added, clusters_made AS clusters
 FROM lsh_create_clusters('article_clusters', 'SELECT id, body FROM articles', threshold => 0.7, recall => 0.9999);
+CREATE TABLE replayed AS SELECT id, cluster_id, representative FROM article_clusters;
+ALTER TABLE replayed ADD PRIMARY KEY (id);
 CREATE TABLE nights (night int, told boolean, added bigint, removed bigint, changed bigint, made bigint, joined bigint,
     split bigint, dissolved bigint, wrong bigint, lost bigint);
 DO $$
@@ -53,8 +55,21 @@ FROM nights GROUP BY told ORDER BY told;
 -- The counts that the refreshes reported add up to the contents of the table.
 SELECT count(*) = 2400 + (SELECT sum(added - removed) FROM nights) AS rows, count(DISTINCT cluster_id)
         = (SELECT clusters + sum(made - joined - dissolved) FROM first_night, nights GROUP BY clusters) AS clusters,
-    (SELECT count(*) FROM article_cluster_log WHERE event = 'join') = (SELECT sum(joined) FROM nights) AS log
+    (SELECT count(DISTINCT refresh) FROM article_cluster_log) = 30 AS log
 FROM article_clusters;
+-- Who applies the log to a copy of the first night has the table.
+DO $$
+DECLARE
+    entry article_cluster_log;
+BEGIN
+    FOR entry IN SELECT * FROM article_cluster_log ORDER BY refresh LOOP
+        DELETE FROM replayed WHERE id = entry.id;
+        INSERT INTO replayed SELECT entry.id, entry.cluster_id, entry.representative WHERE entry.cluster_id IS NOT NULL;
+    END LOOP;
+END $$;
+SELECT count(*) AS differences FROM (SELECT id, cluster_id, representative FROM article_clusters) AS k
+    FULL JOIN replayed AS r USING (id, cluster_id, representative) WHERE k IS NULL OR r IS NULL;
+SELECT refreshes, row_count = (SELECT count(*) FROM article_clusters) AS counted FROM article_clusters_settings;
 SELECT pg_stat_force_next_flush();
 SELECT idx_scan > 500 AS by_index FROM pg_stat_user_indexes WHERE indexrelname = 'articles_minhash';
 

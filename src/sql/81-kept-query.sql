@@ -1,25 +1,125 @@
--- How the rows of a query are hashed and looked up, for kept clusters and lsh_sample(). As in 85-clusters.sql, calls
--- pass all arguments, so that no other user's function can match a call better than ours.
+-- What kept clusters (85) and lsh_sample() (82) do with a user's query. They read it as rows of a FROM item, its
+-- source. A statement that contains it is given as text to a C function, which finds names in the user's search_path;
+-- so such a text names the schema of everything else. All other statements run with the search_path pg_catalog.
+--
+-- The extension's functions are called with all of their arguments, which have exactly the declared types. So no
+-- function that other users create in the extension's schema can match a call better than the intended one. But
+-- lsh_pairs() and lsh_clusters() accept ids of any type, so a function for one type of ids could match a call better.
+-- So the first two functions below, whose arguments have fixed types, are called instead.
+CREATE FUNCTION _lsh_kept_pairs(
+    query text,
+    ids regtype,
+    threshold double precision,
+    recall double precision,
+    bands integer,
+    rows integer,
+    verify text,
+    max_bucket integer,
+    num_hashes integer,
+    shingle_size integer,
+    unit text,
+    fold boolean,
+    bag boolean,
+    seed bigint,
+    method text,
+    other_query text
+) RETURNS SETOF record
+    AS 'MODULE_PATHNAME', 'lsh_kept_pairs' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 1000;
+COMMENT ON FUNCTION _lsh_kept_pairs(text, regtype, double precision, double precision, integer, integer, text, integer, integer, integer, text, boolean, boolean, bigint, text, text) IS
+    'lsh_pairs with the type of ids by its name';
 
--- A format string for the hash of an id: its first argument is the id, its second the seed, both in SQL.
-CREATE FUNCTION _lsh_kept_id_hash(ids regtype) RETURNS text
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT SET search_path = pg_catalog, pg_temp AS $$
-    SELECT CASE WHEN ids IN ('int2', 'int4', 'int8') THEN 'pg_catalog.hashint8extended(%1$s, %2$s)'
-        WHEN ids = 'uuid'::regtype THEN 'pg_catalog.uuid_hash_extended(%1$s, %2$s)'
-        ELSE 'pg_catalog.hashtextextended(CAST(%1$s AS pg_catalog.text) COLLATE pg_catalog."C", %2$s)' END
+CREATE FUNCTION _lsh_kept_clusters(
+    query text,
+    ids regtype,
+    threshold double precision,
+    recall double precision,
+    bands integer,
+    rows integer,
+    verify text,
+    max_bucket integer,
+    num_hashes integer,
+    shingle_size integer,
+    unit text,
+    fold boolean,
+    bag boolean,
+    seed bigint,
+    method text,
+    near_representative boolean,
+    singletons boolean
+) RETURNS SETOF record
+    AS 'MODULE_PATHNAME', 'lsh_kept_clusters' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 1000;
+COMMENT ON FUNCTION _lsh_kept_clusters(text, regtype, double precision, double precision, integer, integer, text, integer, integer, integer, text, boolean, boolean, bigint, text, boolean, boolean) IS
+    'lsh_clusters with the type of ids by its name, and the component of each row';
+
+CREATE FUNCTION _lsh_kept_query(query text, search_path text, origin text,
+    OUT id_type oid, OUT is_signature boolean, OUT has_scope boolean, OUT has_rank boolean)
+    AS 'MODULE_PATHNAME', 'lsh_kept_query' LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION _lsh_kept_query(text, text, text) IS 'which columns a query returns, or an error that says what to mend';
+
+CREATE FUNCTION _lsh_kept_hashes(query text, search_path text, seed bigint, contents bigint) RETURNS SETOF record
+    AS 'MODULE_PATHNAME', 'lsh_kept_hashes' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 1000;
+COMMENT ON FUNCTION _lsh_kept_hashes(text, text, bigint, bigint) IS
+    'the ids of a query''s rows, each with a hash of the row; one row of NULLs if the XOR of all is as given';
+
+CREATE FUNCTION _lsh_kept_rows(query text, search_path text) RETURNS SETOF record
+    AS 'MODULE_PATHNAME', 'lsh_kept_rows' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE COST 1000000 ROWS 1000;
+COMMENT ON FUNCTION _lsh_kept_rows(text, text) IS 'the rows of a statement whose names are found in a search_path';
+
+CREATE FUNCTION _lsh_kept_type_name(type regtype) RETURNS text
+    LANGUAGE sql STABLE PARALLEL SAFE STRICT SET search_path = pg_catalog, pg_temp AS $$
+    SELECT format('%I.%I', nspname, typname) FROM pg_type AS t JOIN pg_namespace AS n ON n.oid = typnamespace
+    WHERE t.oid = type
 $$;
-COMMENT ON FUNCTION _lsh_kept_id_hash(regtype) IS 'how ids of a type are hashed';
+COMMENT ON FUNCTION _lsh_kept_type_name(regtype) IS 'the name of a type with its schema';
+
+CREATE FUNCTION _lsh_kept_explain(query text, search_path text) RETURNS jsonb
+    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE STRICT SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    plan jsonb;
+BEGIN
+    PERFORM set_config('search_path', search_path, true);
+    EXECUTE 'EXPLAIN (FORMAT JSON) ' OPERATOR(pg_catalog.||) query INTO plan;
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+    RETURN plan OPERATOR(pg_catalog.->) 0 OPERATOR(pg_catalog.->) 'Plan';
+END $$;
+COMMENT ON FUNCTION _lsh_kept_explain(text, text) IS 'the plan of a statement whose names are found in a search_path';
+
+CREATE FUNCTION _lsh_kept_source(query text, type_name text, has_scope boolean, has_rank boolean) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT SET search_path = pg_catalog, pg_temp AS $$
+    SELECT concat('(SELECT CAST(q.id AS ', type_name, ') AS id, q.content', CASE WHEN has_scope THEN ', q.scope' END,
+        CASE WHEN has_rank THEN ', q.rank' END, ' FROM (', query, E'\n) AS q(id, content))')
+$$;
+COMMENT ON FUNCTION _lsh_kept_source(text, text, boolean, boolean) IS 'a query as a FROM item whose columns have known names';
+
+CREATE FUNCTION _lsh_kept_id_hash(ids regtype, operand text, start text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT SET search_path = pg_catalog, pg_temp AS $$
+    SELECT CASE WHEN ids IN ('int2', 'int4', 'int8') THEN concat('pg_catalog.hashint8extended(', operand, ', ', start,
+        ')')
+        WHEN ids = 'uuid'::regtype THEN concat('pg_catalog.uuid_hash_extended(', operand, ', ', start, ')')
+        ELSE concat('pg_catalog.hashtextextended(CAST(', operand, ' AS pg_catalog.text) COLLATE pg_catalog."C", ',
+            start, ')')
+    END
+$$;
+COMMENT ON FUNCTION _lsh_kept_id_hash(regtype, text, text) IS 'the SQL expression for the hash of an id';
 
 -- Returns parts of a query that looks up the rows near a given row, through an index if there is one. In the query, n
--- is the given row, and o is a row that may be near n. `condition` finds candidates, with the recall that the arguments
--- specify. `near` tells whether a candidate is near. `cost` is the planner's estimate for one lookup, or NULL without
--- an lsh index.
+-- is the given row, and o is a row that may be near n. `signed` is the signature of n. `condition` finds candidates,
+-- with the recall that the arguments specify. `similarity` is its similarity to n, and `near` tells whether it is near.
+-- `cost` is the planner's estimate for one lookup, or NULL without an lsh index.
+--
+-- A lookup can miss a near row because the row shares no band with n. Of the rows at the threshold of the lookup, the
+-- bands miss 5%, and they miss fewer above it. If rows are near by their exact similarity, a lookup can also miss a row
+-- because its estimated similarity is too low. So the threshold of the lookup is lower than the user's. It is chosen so
+-- that the lookup misses no more of the rows at the user's threshold than the settings allow. If there are two reasons,
+-- each may cause half of the allowed misses. For the bands, the threshold is computed as for bands of two slots: with
+-- more slots, recall rises faster with the similarity, so a higher threshold would do. (An index never searches bands
+-- of a single slot.) For estimates, the threshold follows from a bound on normal quantiles. The lower of the two
+-- thresholds is used.
 CREATE FUNCTION _lsh_kept_lookup(source text, path text, arguments jsonb, is_signature boolean, has_scope boolean,
-    OUT condition text, OUT near text, OUT cost double precision)
+    OUT signed text, OUT condition text, OUT similarity text, OUT near text, OUT cost double precision)
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    schema text := (SELECT quote_ident(nspname) FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = extnamespace
-                    WHERE extname = 'minhash_lsh');
+    schema constant text := '@extschema@';
     threshold double precision := arguments->>'threshold';
     num_hashes integer := coalesce(arguments->>'num_hashes', '128');
     is_estimate boolean := is_signature OR coalesce(arguments->>'verify' = 'estimate', false);
@@ -28,25 +128,17 @@ DECLARE
     shingling text := format('CAST(%L AS pg_catalog.int4), CAST(%L AS pg_catalog.text), CAST(%L AS pg_catalog.bool),
         CAST(%L AS pg_catalog.bool)', coalesce(arguments->>'shingle_size', '5'), coalesce(arguments->>'unit', 'char'),
         coalesce(arguments->>'fold', 'true'), coalesce(arguments->>'bag', 'false'));
-    signed text[]; -- the signatures of o and n
+    other text;
     plan jsonb;
 BEGIN
-    signed := ARRAY(SELECT CASE WHEN is_signature THEN format('CAST(%s.content AS %s.minhash_signature)', r, schema)
-        ELSE format('%s.minhash(CAST(%s.content AS pg_catalog.text), CAST(%L AS pg_catalog.int4), %s,
-            CAST(%L AS pg_catalog.int8), CAST(%L AS pg_catalog.text))', schema, r, num_hashes, shingling,
-            coalesce(arguments->>'seed', '42'), coalesce(arguments->>'method', 'fss')) END
-        FROM unnest(ARRAY['o', 'n']) WITH ORDINALITY AS u(r, place) ORDER BY place);
-    -- A lookup can miss a near row because the row shares no band with n. Of the rows at the threshold of the lookup,
-    -- the bands miss 5%, and they miss fewer above it. If rows are near by their exact similarity, a lookup can also
-    -- miss a row because its estimated similarity is too low. So the threshold of the lookup is lower than the user's.
-    -- It is chosen so that the lookup misses no more of the rows at the user's threshold than the settings allow. If
-    -- there are two reasons, each may cause half of the allowed misses. For the bands, the threshold is computed as for
-    -- bands of two slots: with more slots, recall rises faster with the similarity, so a higher threshold would do. (An
-    -- index never searches bands of a single slot.) For estimates, the threshold follows from a bound on normal
-    -- quantiles. The lower of the two thresholds is used.
-    IF arguments ? 'bands' THEN
-        EXECUTE format('SELECT 1 - %s.lsh_probability($1, $2, $3)', schema) INTO missed
-            USING threshold, CAST(arguments->>'bands' AS integer), CAST(arguments->>'rows' AS integer);
+    signed := CASE WHEN is_signature THEN format('CAST(n.content AS %s.minhash_signature)', schema)
+        ELSE format('%s.minhash(CAST(n.content AS pg_catalog.text), CAST(%L AS pg_catalog.int4), %s,
+            CAST(%L AS pg_catalog.int8), CAST(%L AS pg_catalog.text))', schema, num_hashes, shingling,
+            coalesce(arguments->>'seed', '42'), coalesce(arguments->>'method', 'fss')) END;
+    other := replace(signed, 'CAST(n.content', 'CAST(o.content');
+    IF arguments->>'bands' IS NOT NULL THEN
+        missed := 1 - @extschema@.lsh_probability(threshold, CAST(arguments->>'bands' AS integer),
+            CAST(arguments->>'rows' AS integer));
     END IF;
     missed := least(greatest(missed, 1e-9), 0.05);
     looked_up := sqrt(1 - greatest(1 - threshold ^ 2, 0)
@@ -55,17 +147,14 @@ BEGIN
         looked_up := least(looked_up,
             threshold - sqrt(2 * ln(1 / missed) * greatest(threshold * (1 - threshold), 0) / num_hashes));
     END IF;
-    condition := format('%s.minhash_similar(%s, %s, CAST(%L AS pg_catalog.float8))', schema, signed[1], signed[2],
+    condition := format('%s.minhash_similar(%s, %s, CAST(%L AS pg_catalog.float8))', schema, other, signed,
         greatest(looked_up, 0.01));
-    near := format('%s OPERATOR(pg_catalog.>=) CAST(%L AS pg_catalog.float8)', CASE WHEN is_estimate
-        THEN format('%s.minhash_similarity(%s, %s)', schema, signed[1], signed[2])
+    similarity := CASE WHEN is_estimate THEN format('%s.minhash_similarity(%s, %s)', schema, other, signed)
         ELSE format('%s.shingle_jaccard(CAST(o.content AS pg_catalog.text), CAST(n.content AS pg_catalog.text), %s)',
-            schema, shingling) END, threshold);
-    PERFORM set_config('search_path', path, true);
-    EXECUTE pg_catalog.format('EXPLAIN (FORMAT JSON) SELECT FROM
-        (SELECT q.content FROM %1$s AS q(id, content) LIMIT 1) AS n JOIN %1$s AS o(id, content) ON %2$s',
-        source, condition) INTO plan;
-    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+            schema, shingling) END;
+    near := format('%s OPERATOR(pg_catalog.>=) CAST(%L AS pg_catalog.float8)', similarity, threshold);
+    plan := @extschema@._lsh_kept_explain(concat('SELECT FROM (SELECT q.content FROM ', source,
+        ' AS q(id, content) LIMIT 1) AS n JOIN ', source, ' AS o(id, content) ON ', condition), path);
     -- A lookup in a partitioned table searches the indexes of all partitions, so this adds up their costs. (The path is
     -- strict, because in lax mode it would return each node twice.)
     cost := (SELECT sum(CAST(node->>'Total Cost' AS double precision))

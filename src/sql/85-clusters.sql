@@ -1,502 +1,545 @@
 -- Clusters that are kept in a user's table, and are refreshed after rows have been added, changed or deleted.
 --
--- A refresh is one statement, so that all of its parts see the same snapshot. The statement finds the rows that are
--- new, gone or changed, and the components (rows connected by near-duplicate pairs) that these rows touch. It clusters
--- the current rows of these components by lsh_clusters(), and writes the differences to the table. The statement
--- contains the user's query and runs with the user's search_path. So our part of the statement names the schema of
--- everything, including operators. The queries passed to lsh_pairs() and lsh_clusters() list ids as text.
+-- Beside the kept table stands a table of one row, its settings: the query and the arguments, which the owner changes
+-- by UPDATE, and what the last refresh did. The default of the column content_hash refers to that table, by a constant
+-- of type regclass, which follows it wherever it goes. A refresh updates the row first. So if the snapshot of a
+-- transaction is older than another refresh, its own refresh fails, as it must.
 --
--- The settings are stored as a comment on the column content_hash, because dumps include comments. The hashes in this
--- column use the settings as their seed. So if the settings change, all hashes change, and all rows are clustered
--- again.
+-- The work of a refresh is one statement (in _lsh_kept_write()), so that all of its parts see the same snapshot: it
+-- reads the changes, clusters the rows of the components that they touch again by lsh_clusters(), and writes the
+-- differences. Its parts are functions that are STABLE, so their statements see that snapshot, too. Ids have any type,
+-- and the tables any name; so the functions that read or write tables are short and dynamic. They pass ids as text to
+-- _lsh_kept_result(), which decides everything and is static. So that an id stays the same when it is written and read
+-- as text, refreshes set how floating-point numbers, dates and intervals are written.
 --
 -- The planner cannot estimate how many rows a refresh will process, but it expects an array from a subquery to have ten
--- elements. So the statement joins tables with arrays of ids. The planner then uses the tables' indexes, if there are
--- any.
---
--- While the search_path is the user's, PL/pgSQL expressions must also name the schema of each function and operator.
+-- elements. So tables are joined with arrays of ids from a subquery. The planner then uses the tables' indexes.
 
--- The extension's functions are called with all of their arguments, which have exactly the declared types. So no
--- function that other users create in the extension's schema can match a call better than the intended one. But
--- lsh_pairs() and lsh_clusters() accept ids of any type, so a function for one type of ids could match a call better.
--- So the two functions below, whose arguments have fixed types, are called instead.
-CREATE FUNCTION _lsh_kept_pairs(
+CREATE TYPE _lsh_kept AS (
+    target text,             -- the kept table
     query text,
+    path text,               -- the search path of the query
+    source text,             -- the query as a FROM item
+    columns text,            -- the columns of the source after the id, but for the rank
+    ranked_columns text,     -- all columns of the source after the id
     ids regtype,
+    id_type text,            -- the name of that type, with its schema
+    equal text,              -- the operator that compares ids
+    arguments text,          -- of lsh_pairs() and lsh_clusters(), from threshold to method
+    near boolean,
+    is_told boolean,         -- only some rows are looked at
+    everything boolean,      -- all rows are clustered again
+    hash_seed bigint,
+    contents bigint,         -- the XOR of all content_hash; NULL: don't compare
+    lookup text,             -- the condition that finds candidates through an index; NULL: there is no index
+    similarity text,         -- of a row n and a row o; NULL: _lsh_kept_joined() cannot serve the settings
     threshold double precision,
-    recall double precision,
-    bands integer,
-    rows integer,
-    verify text,
-    max_bucket integer,
-    num_hashes integer,
-    shingle_size integer,
-    unit text,
-    fold boolean,
-    bag boolean,
-    seed bigint,
-    method text,
-    other_query text
-) RETURNS SETOF record
-    AS 'MODULE_PATHNAME', 'lsh_kept_pairs' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 1000;
-COMMENT ON FUNCTION _lsh_kept_pairs(text, regtype, double precision, double precision, integer, integer, text, integer, integer, integer, text, boolean, boolean, bigint, text, text) IS
-    'lsh_pairs with the type of ids by its name';
+    rows_of_lookup double precision, -- how many rows can be read, signed and banded in the time of one lookup
+    rows_expected double precision,
+    last_cluster_id bigint
+);
+COMMENT ON TYPE _lsh_kept IS 'what a refresh of kept clusters knows before it begins';
 
-CREATE FUNCTION _lsh_kept_clusters(
-    query text,
-    ids regtype,
-    threshold double precision,
-    recall double precision,
-    bands integer,
-    rows integer,
-    verify text,
-    max_bucket integer,
-    num_hashes integer,
-    shingle_size integer,
-    unit text,
-    fold boolean,
-    bag boolean,
-    seed bigint,
-    method text,
-    near_representative boolean,
-    singletons boolean
-) RETURNS SETOF record
-    AS 'MODULE_PATHNAME', 'lsh_kept_clusters' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 1000;
-COMMENT ON FUNCTION _lsh_kept_clusters(text, regtype, double precision, double precision, integer, integer, text, integer, integer, integer, text, boolean, boolean, bigint, text, boolean, boolean) IS
-    'lsh_clusters with the type of ids by its name, and the component of each row';
+CREATE TYPE _lsh_kept_row AS (
+    id text,
+    content_hash bigint,
+    is_here boolean,         -- the query returns the row
+    is_fresh boolean,        -- its content is new or has changed
+    was_here boolean,        -- the kept table has the row
+    old_cluster bigint,
+    old_representative text,
+    old_similarity double precision,
+    old_component bigint,
+    old_hash bigint
+);
+COMMENT ON TYPE _lsh_kept_row IS 'a row that a refresh of kept clusters looks at, as it was';
 
--- The hash of a row's text or signature. It has 64 bits, so two contents have the same hash by chance once in 2^64.
-CREATE FUNCTION _lsh_kept_hash(content text, seed bigint) RETURNS bigint
-    AS 'MODULE_PATHNAME', 'lsh_kept_hash' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION _lsh_kept_hash(content minhash_signature, seed bigint) RETURNS bigint
-    AS 'MODULE_PATHNAME', 'lsh_kept_hash' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION _lsh_kept_hash(text, bigint) IS 'the hash by which changed texts of kept clusters are found';
-COMMENT ON FUNCTION _lsh_kept_hash(minhash_signature, bigint) IS
-    'the hash by which changed signatures of kept clusters are found';
+-- A SELECT of some rows of the source. The ids are those of the array: the source's own may be written otherwise.
+CREATE FUNCTION _lsh_kept_subset(k _lsh_kept, columns text, wanted text[]) RETURNS text
+    LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT concat('SELECT r.id', columns, ' FROM ', k.source, ' AS q(id, content) JOIN (SELECT CAST(x AS ', k.id_type,
+        ') FROM pg_catalog.unnest(CAST((', CASE WHEN cardinality(wanted) < k.rows_expected / 10 THEN 'SELECT ' END,
+        quote_literal(wanted), ') AS pg_catalog.text[])) AS u(x)) AS r(id) ON q.id ', k.equal, ' r.id')
+$$;
+COMMENT ON FUNCTION _lsh_kept_subset(_lsh_kept, text, text[]) IS 'a SELECT of the rows of kept clusters that have these ids';
 
--- Users often pass the name of a table instead of a query, and may leave out double quotes that the name needs.
-CREATE FUNCTION _lsh_kept_check_select(argument text, query text, columns text) RETURNS void
-    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE STRICT SET search_path = pg_catalog, pg_temp AS $$
+-- The expression for the hash of a kept row. From the XOR of all rows' hashes, a refresh knows whether the table is as
+-- the last refresh has left it.
+CREATE FUNCTION _lsh_kept_row_hash(ids regtype, names text[]) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT SET search_path = pg_catalog, pg_temp AS $$
+    SELECT format('hashint8extended(%s, hashint8extended(%s, hashfloat8extended(%s, %s)))', names[2], names[5],
+        names[4],
+        @extschema@._lsh_kept_id_hash(ids, names[3], @extschema@._lsh_kept_id_hash(ids, names[1], names[6])))
+$$;
+COMMENT ON FUNCTION _lsh_kept_row_hash(regtype, text[]) IS
+    'the SQL expression for the hash of a row of kept clusters';
+
+-- The rows that are new, gone or changed; all rows if `everything` is to be clustered.
+CREATE FUNCTION _lsh_kept_changes(k _lsh_kept, told text[]) RETURNS SETOF _lsh_kept_row
+    LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    condition text := CASE WHEN k.everything THEN 'true'
+        -- If the query's rows and the table's rows have the same combined hash, nothing has changed. Comparing the two
+        -- takes a fraction of the time of a join.
+        ELSE '(n.content_hash = b.content_hash) IS NOT TRUE
+            AND NOT EXISTS (SELECT FROM now WHERE content_hash IS NULL)' END;
+    id text := CASE WHEN k.everything THEN 'n.id, b.id' ELSE 'b.id, n.id' END;
+    target text := concat(k.target, ' AS t', CASE WHEN k.is_told THEN format(' JOIN unnest((SELECT $3)) AS u(x)
+        ON t.id %s CAST(u.x AS %s)', k.equal, k.id_type) END);
 BEGIN
-    IF query !~* '\m(select|values|with|returning)\M|^\s*table\s' THEN
-        RAISE EXCEPTION '% is not a SELECT', argument USING ERRCODE = 'syntax_error', HINT = format(
-            'Use SELECT %s FROM %s, with the table''s columns.', columns, CASE WHEN query ~ '"' THEN query
-                WHEN query ~ '\S'
-                THEN (SELECT string_agg(quote_ident(part), '.') FROM string_to_table(query, '.') AS part)
-                ELSE 'articles' END);
+    RETURN QUERY EXECUTE concat('WITH now AS MATERIALIZED (SELECT h.id, h.content_hash, true AS here
+        FROM @extschema@._lsh_kept_hashes($1, $2, $4, $5) AS h(id ', k.id_type, ', content_hash int8))
+    SELECT CAST(coalesce(', id, ') AS text), n.content_hash, coalesce(n.here, false),
+        coalesce(n.here AND (n.content_hash = b.content_hash) IS NOT TRUE, false), coalesce(b.there, false),
+            b.cluster_id,
+        CAST(b.representative AS text), b.similarity, b.component, b.content_hash
+    FROM now AS n FULL JOIN (SELECT t.id, t.cluster_id, t.representative, t.similarity, t.component, t.content_hash,
+        true AS there FROM ', target, ') AS b ON n.id ', k.equal, ' b.id
+    WHERE ', condition)
+    USING CASE WHEN k.is_told THEN @extschema@._lsh_kept_subset(k, k.ranked_columns, told) ELSE 'SELECT *
+        FROM ' || k.source || ' AS q' END,
+        k.path, told, k.hash_seed, k.contents;
+END $$;
+COMMENT ON FUNCTION _lsh_kept_changes(_lsh_kept, text[]) IS 'the changed rows of kept clusters';
+
+-- The components of old rows that are near fresh rows. Equal contents are looked up once. Rows that lookups find are
+-- not compared exactly: a component may be clustered again without need, and then comes out as it was.
+CREATE FUNCTION _lsh_kept_touched(k _lsh_kept, fresh text[], distinct_fresh text[]) RETURNS SETOF bigint
+    LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    looked_up text := @extschema@._lsh_kept_subset(k, k.columns, distinct_fresh);
+BEGIN
+    IF k.everything OR cardinality(fresh) = 0 THEN
+        RETURN;
+    ELSIF cardinality(distinct_fresh) * k.rows_of_lookup <= k.rows_expected THEN
+        RETURN QUERY SELECT component FROM @extschema@._lsh_kept_rows(concat('SELECT DISTINCT t.component
+            FROM (', looked_up, ') AS n(id, content) JOIN ', k.source, ' AS o(id, content) ON ', k.lookup,
+            ' AND NOT o.id ', k.equal, ' n.id JOIN ', k.target, ' AS t ON t.id ', k.equal, ' o.id'), k.path)
+            AS t(component bigint);
+    ELSE
+        RETURN QUERY SELECT component FROM @extschema@._lsh_kept_rows(concat('SELECT DISTINCT t.component
+            FROM @extschema@._lsh_kept_pairs(CAST(', quote_literal(looked_up || ' WHERE q.content IS NOT NULL'),
+            ' AS pg_catalog.text), CAST(', quote_literal(k.id_type), ' AS pg_catalog.regtype), ', k.arguments, ',
+                CAST(',
+            quote_literal(concat('SELECT q.id', k.columns, ' FROM ', k.source, ' AS q(id, content)
+                WHERE q.content IS NOT NULL AND coalesce(CAST(q.id AS pg_catalog.text) COLLATE pg_catalog."C"
+                OPERATOR(pg_catalog.<>) ALL (CAST(', quote_literal(fresh), ' AS pg_catalog.text[])), false)')),
+            ' AS pg_catalog.text)) AS p(left_id ', k.id_type, ', right_id ', k.id_type, ', similarity pg_catalog.float8)
+            JOIN ', k.target, ' AS t ON t.id ', k.equal, ' p.right_id'), k.path) AS t(component bigint);
     END IF;
 END $$;
-COMMENT ON FUNCTION _lsh_kept_check_select(text, text, text) IS
-    'fails where something else is given instead of a query';
+COMMENT ON FUNCTION _lsh_kept_touched(_lsh_kept, text[], text[]) IS
+    'the components of kept clusters that have rows near these';
 
-CREATE FUNCTION _lsh_kept_name(name text) RETURNS text
-    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE STRICT SET search_path = pg_catalog, pg_temp AS $$
+-- If a new row is the last one in the order of ids, and all rows near it are in one component, nothing changes but that
+-- it joins the first cluster whose representative it is near. This saves clustering a large component for each new row.
+CREATE FUNCTION _lsh_kept_joined(k _lsh_kept, fresh text, old_component bigint,
+    OUT cluster_id bigint, OUT representative text, OUT similarity double precision) RETURNS SETOF record
+    LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    may_join boolean;
 BEGIN
-    RETURN (SELECT string_agg(quote_ident(part), '.') FROM unnest(parse_ident(name)) AS part);
-EXCEPTION WHEN invalid_parameter_value THEN
+    EXECUTE format('SELECT (SELECT CAST(x.id AS text) FROM (SELECT t.id FROM %1$s AS t WHERE t.component = $1
+            UNION ALL SELECT CAST($2 AS %2$s)) AS x(id) ORDER BY x.id DESC LIMIT 1) = $2
+        AND (SELECT count(*) FROM %1$s AS t WHERE t.component = $1 AND t.id %3$s t.representative) <= 100',
+        k.target, k.id_type, k.equal) INTO may_join USING old_component, fresh;
+    IF may_join AND k.similarity IS NOT NULL THEN
+        RETURN QUERY SELECT s.a, s.b, s.c FROM @extschema@._lsh_kept_rows(concat('SELECT s.cluster_id,
+            CAST(s.id AS pg_catalog.text), s.similarity FROM (SELECT t.cluster_id, t.id, ', k.similarity,
+                ' AS similarity
+                FROM (', @extschema@._lsh_kept_subset(k, k.columns, ARRAY[fresh]), ') AS n(id, content)
+                CROSS JOIN ', k.target, ' AS t JOIN ', k.source, ' AS o(id, content) ON o.id ', k.equal, ' t.id
+                WHERE t.component OPERATOR(pg_catalog.=) ', old_component, ' AND t.id ', k.equal,
+                    ' t.representative) AS s
+            WHERE s.similarity OPERATOR(pg_catalog.>=) ', quote_literal(k.threshold), ' ORDER BY s.id LIMIT 1'), k.path)
+            AS s(a bigint, b text, c double precision);
+    END IF;
+END $$;
+COMMENT ON FUNCTION _lsh_kept_joined(_lsh_kept, text, bigint) IS 'the cluster that a new row of kept clusters joins';
+
+CREATE FUNCTION _lsh_kept_region(k _lsh_kept, components bigint[]) RETURNS SETOF _lsh_kept_row
+    LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF NOT k.everything THEN
+        RETURN QUERY EXECUTE format('SELECT CAST(t.id AS text), t.content_hash, true, false, true, t.cluster_id,
+            CAST(t.representative AS text), t.similarity, t.component, t.content_hash
+            FROM unnest((SELECT $1)) AS u(x) JOIN %s AS t ON t.component = u.x', k.target) USING components;
+    END IF;
+END $$;
+COMMENT ON FUNCTION _lsh_kept_region(_lsh_kept, bigint[]) IS 'the rows of components of kept clusters';
+
+-- Clusters and components are numbered in the order of their smallest ids.
+CREATE FUNCTION _lsh_kept_members(k _lsh_kept, wanted text[],
+    OUT id text, OUT key bigint, OUT component_key bigint, OUT representative text, OUT similarity double precision)
+    RETURNS SETOF record
+    LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF k.everything OR cardinality(wanted) > 0 THEN
+        RETURN QUERY SELECT * FROM @extschema@._lsh_kept_rows(concat('SELECT CAST(c.id AS pg_catalog.text),
+            pg_catalog.dense_rank() OVER (ORDER BY c.component, c.cluster_id),
+            pg_catalog.dense_rank() OVER (ORDER BY c.component), CAST(c.representative AS pg_catalog.text), c.similarity
+            FROM @extschema@._lsh_kept_clusters(CAST(',
+            quote_literal(CASE WHEN k.everything THEN 'SELECT * FROM ' || k.source || ' AS q'
+                ELSE @extschema@._lsh_kept_subset(k, k.ranked_columns, wanted) END), ' AS pg_catalog.text), CAST(',
+                    quote_literal(k.id_type),
+            ' AS pg_catalog.regtype), ', k.arguments, ', CAST(', quote_literal(k.near), ' AS pg_catalog.bool), true)
+            AS c(id ', k.id_type, ', cluster_id ', k.id_type, ', representative ', k.id_type, ', size pg_catalog.int8,
+                similarity pg_catalog.float8, component ', k.id_type, ')'), k.path)
+            AS c(a text, b bigint, c bigint, d text, e double precision);
+    END IF;
+END $$;
+COMMENT ON FUNCTION _lsh_kept_members(_lsh_kept, text[]) IS 'the new clusters of some rows of kept clusters';
+
+CREATE FUNCTION _lsh_kept_unique(repeated text) RETURNS boolean
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF repeated IS NOT NULL THEN
+        RAISE EXCEPTION 'query returned several rows of one id' USING ERRCODE = 'unique_violation',
+            DETAIL = format('The id is %s.', repeated), HINT = 'Ids must be unique in the query.';
+    END IF;
+    RETURN true;
+END $$;
+COMMENT ON FUNCTION _lsh_kept_unique(text) IS 'fails if the query of kept clusters returned an id twice';
+
+-- Decides what becomes of each row. Cluster ids: each old cluster passes its id on to its heir, the new cluster that
+-- has the largest number of its unchanged rows or, if this number is equal, of all its rows. If a new cluster gets
+-- several ids, it keeps the oldest. A cluster has split if its unchanged rows are in several clusters now. If all of
+-- its rows have changed, they count as unchanged.
+CREATE FUNCTION _lsh_kept_result(k _lsh_kept, told text[],
+    OUT id text, OUT content_hash bigint, OUT is_fresh boolean, OUT was_here boolean, OUT old_cluster bigint,
+    OUT old_representative text, OUT old_similarity double precision, OUT old_component bigint, OUT old_hash bigint,
+    OUT heir_cluster bigint, OUT counts boolean, OUT is_made boolean,
+    OUT cluster_id bigint, OUT representative text, OUT similarity double precision, OUT component bigint)
+    RETURNS SETOF record
+    LANGUAGE sql STABLE PARALLEL UNSAFE ROWS 100 SET search_path = pg_catalog, pg_temp AS $$
+WITH changes AS MATERIALIZED (
+    SELECT * FROM @extschema@._lsh_kept_changes(k, told)
+), touched AS MATERIALIZED (
+    SELECT old_component AS component FROM changes WHERE was_here AND NOT k.everything
+    UNION SELECT * FROM @extschema@._lsh_kept_touched(k, ARRAY(SELECT id FROM changes WHERE is_fresh),
+        ARRAY(SELECT min(id) FROM changes WHERE is_fresh GROUP BY content_hash))
+), joined AS MATERIALIZED (
+    SELECT c.id, j.cluster_id, j.representative, j.similarity, t.component
+    FROM (SELECT min(id) AS id FROM changes HAVING count(*) = 1 AND bool_and(is_fresh AND NOT was_here)) AS c,
+        (SELECT min(component) AS component FROM touched HAVING count(*) = 1) AS t,
+        LATERAL @extschema@._lsh_kept_joined(k, c.id, t.component) AS j
+), region AS MATERIALIZED (
+    SELECT * FROM changes WHERE NOT EXISTS (SELECT FROM joined)
+    UNION ALL SELECT r.* FROM @extschema@._lsh_kept_region(k, ARRAY(SELECT component FROM touched
+            WHERE NOT EXISTS (SELECT FROM joined))) AS r
+        WHERE NOT EXISTS (SELECT FROM changes AS c WHERE c.id = r.id AND c.was_here)
+), members AS MATERIALIZED (
+    SELECT * FROM @extschema@._lsh_kept_members(k, CASE WHEN NOT k.everything
+        THEN ARRAY(SELECT id FROM region WHERE is_here) END)
+), parts AS MATERIALIZED (
+    SELECT old_cluster, key, rows,
+        CASE WHEN sum(same_rows) OVER (PARTITION BY old_cluster) = 0 THEN rows ELSE same_rows END AS same_rows
+    FROM (SELECT r.old_cluster, m.key, count(*) AS rows, count(*) FILTER (WHERE NOT r.is_fresh) AS same_rows
+          FROM region AS r JOIN members AS m USING (id) WHERE r.was_here GROUP BY r.old_cluster, m.key) AS p
+), heirs AS MATERIALIZED (
+    SELECT DISTINCT ON (old_cluster) old_cluster, key FROM parts ORDER BY old_cluster, same_rows DESC, rows DESC, key
+), numbers AS MATERIALIZED (
+    SELECT key, oldest IS NULL AS is_made,
+        coalesce(oldest, k.last_cluster_id + row_number() OVER (PARTITION BY oldest IS NULL ORDER BY key)) AS cluster_id
+    FROM (SELECT m.key, min(h.old_cluster) AS oldest FROM (SELECT DISTINCT key FROM members) AS m
+          LEFT JOIN heirs AS h USING (key) GROUP BY m.key) AS n
+)
+SELECT r.id, r.content_hash, r.is_fresh, r.was_here, r.old_cluster, r.old_representative, r.old_similarity,
+    r.old_component, r.old_hash, i.cluster_id, p.same_rows > 0, n.is_made, n.cluster_id, m.representative, m.similarity,
+    min(n.cluster_id) OVER (PARTITION BY m.component_key)
+FROM region AS r LEFT JOIN (members AS m JOIN numbers AS n USING (key)) USING (id)
+    LEFT JOIN (heirs AS h JOIN numbers AS i USING (key)) USING (old_cluster)
+    LEFT JOIN parts AS p ON p.old_cluster = r.old_cluster AND p.key = m.key
+WHERE @extschema@._lsh_kept_unique((SELECT id FROM members GROUP BY id HAVING count(*) > 1 LIMIT 1))
+UNION ALL
+SELECT c.id, c.content_hash, true, false, NULL, NULL, NULL, NULL, NULL, NULL, NULL, false, j.cluster_id,
+    j.representative,
+    j.similarity, j.component FROM changes AS c JOIN joined AS j USING (id)
+$$;
+COMMENT ON FUNCTION _lsh_kept_result(_lsh_kept, text[]) IS 'the rows that a refresh of kept clusters has looked at';
+
+CREATE FUNCTION _lsh_kept_event(was_here boolean, is_fresh boolean, old_cluster bigint, heir_cluster bigint,
+    cluster_id bigint) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT CASE WHEN NOT was_here THEN 'added' WHEN cluster_id IS NULL THEN 'removed' WHEN is_fresh THEN 'changed'
+        WHEN cluster_id = old_cluster THEN 'representative' WHEN cluster_id = heir_cluster THEN 'joined'
+        ELSE 'split' END
+$$;
+COMMENT ON FUNCTION _lsh_kept_event(boolean, boolean, bigint, bigint, bigint) IS
+    'why the cluster or the representative of a row of kept clusters changed';
+
+-- Writes the rows that differ. `ids_told` is the SELECT or DELETE of ids to look at, `log` the table of the log.
+CREATE FUNCTION _lsh_kept_write(k _lsh_kept, ids_told text, log text, refresh bigint, began timestamptz,
+    OUT figures bigint[], OUT digests bigint[])
+    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    EXECUTE format('WITH told AS %1$s, result AS MATERIALIZED (
+    SELECT r.*, CAST(r.id AS %2$s) AS key, CAST(r.representative AS %2$s) AS new_representative,
+        CAST(r.old_representative AS %2$s) AS former_representative,
+        r.was_here AND r.cluster_id IS NOT NULL AND (r.old_cluster, r.old_representative, r.old_similarity,
+            r.old_component, r.old_hash) IS DISTINCT FROM (r.cluster_id, r.representative, r.similarity, r.component,
+            r.content_hash) AS is_different
+    FROM %8$s._lsh_kept_result($1, ARRAY(SELECT DISTINCT CAST(id AS text) FROM told WHERE id IS NOT NULL)) AS r
+), deleted AS (
+    DELETE FROM %3$s AS t USING result AS r WHERE r.was_here AND r.cluster_id IS NULL AND t.id %4$s r.key
+), updated AS (
+    UPDATE %3$s AS t SET cluster_id = r.cluster_id, representative = r.new_representative, similarity = r.similarity,
+        component = r.component, content_hash = r.content_hash
+    FROM result AS r WHERE r.is_different AND t.id %4$s r.key
+), inserted AS (
+    INSERT INTO %3$s (id, cluster_id, representative, similarity, component, content_hash)
+    SELECT key, cluster_id, new_representative, similarity, component, content_hash
+    FROM result WHERE NOT was_here AND cluster_id IS NOT NULL ORDER BY cluster_id, key
+)%5$s
+SELECT ARRAY[count(*) FILTER (WHERE NOT was_here AND cluster_id IS NOT NULL),
+        count(*) FILTER (WHERE was_here AND cluster_id IS NULL),
+        count(*) FILTER (WHERE was_here AND cluster_id IS NOT NULL AND is_fresh),
+        count(DISTINCT cluster_id) FILTER (WHERE is_made),
+        count(DISTINCT old_cluster) FILTER (WHERE heir_cluster <> old_cluster),
+        (SELECT count(*) FROM (SELECT FROM result WHERE counts GROUP BY old_cluster
+                               HAVING count(DISTINCT cluster_id) > 1) AS s),
+        count(DISTINCT old_cluster) FILTER (WHERE heir_cluster IS NULL), max(cluster_id)],
+    ARRAY[bit_xor(%6$s) FILTER (WHERE was_here), bit_xor(%7$s) FILTER (WHERE cluster_id IS NOT NULL),
+        bit_xor(old_hash), bit_xor(content_hash) FILTER (WHERE cluster_id IS NOT NULL)]
+FROM result', ids_told, k.id_type, k.target, k.equal,
+        CASE WHEN log IS NOT NULL THEN format(', logged AS (
+    INSERT INTO %s (refresh, refreshed_at, event, id, old_cluster_id, cluster_id, old_representative, representative)
+    SELECT $2, $3, %s._lsh_kept_event(was_here, is_fresh, old_cluster, heir_cluster, cluster_id),
+        key, old_cluster, cluster_id, former_representative, new_representative
+    FROM result WHERE (was_here OR cluster_id IS NOT NULL)
+        AND (old_cluster, old_representative) IS DISTINCT FROM (cluster_id, representative)
+    ORDER BY cluster_id, key)', log, '@extschema@') END,
+        @extschema@._lsh_kept_row_hash(k.ids,
+            '{key,old_cluster,former_representative,old_similarity,old_component,old_hash}'::text[]),
+        @extschema@._lsh_kept_row_hash(k.ids,
+            '{key,cluster_id,new_representative,similarity,component,content_hash}'::text[]), '@extschema@')
+    INTO figures, digests USING k, refresh, began;
+END $$;
+COMMENT ON FUNCTION _lsh_kept_write(_lsh_kept, text, text, bigint, timestamptz) IS 'refreshes kept clusters';
+
+CREATE FUNCTION _lsh_kept_settings(kept jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT SET search_path = pg_catalog, pg_temp AS $$
+    SELECT jsonb_object_agg(name, kept->name) FROM unnest('{query,search_path,apart,threshold,recall,bands,rows,verify,
+        max_bucket,num_hashes,shingle_size,unit,fold,bag,seed,method,near_representative,hash_seed}'::text[]) AS name
+$$;
+COMMENT ON FUNCTION _lsh_kept_settings(jsonb) IS 'what the owner of kept clusters has set';
+
+-- A table's name with its schema, quoted, and the table that has it. The name is looked up in a search_path; a new
+-- table would be made in the first schema of that path. No row if the text is no name.
+CREATE FUNCTION _lsh_kept_table(name text, search_path text, OUT full_name text, OUT relation regclass)
+    RETURNS SETOF record
+    LANGUAGE plpgsql STABLE PARALLEL SAFE STRICT SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    parts text[];
+    schema text;
+BEGIN
+    BEGIN
+        parts := parse_ident(name);
+    EXCEPTION WHEN invalid_parameter_value THEN
+        RETURN;
+    END;
+    full_name := (SELECT string_agg(quote_ident(part), '.') FROM unnest(parts) AS part);
+    PERFORM set_config('search_path', search_path, true);
+    relation := pg_catalog.to_regclass(full_name);
+    schema := pg_catalog.current_schema();
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+    IF cardinality(parts) = 1 AND schema IS NOT NULL THEN
+        full_name := format('%I.%s', schema, full_name);
+    END IF;
+    RETURN NEXT;
+END $$;
+COMMENT ON FUNCTION _lsh_kept_table(text, text) IS 'a table by its name';
+
+CREATE FUNCTION _lsh_kept_fail_name(name text) RETURNS void
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
     RAISE EXCEPTION 'invalid name of a table: %', name USING ERRCODE = 'invalid_name',
         HINT = 'Put a name that is no lower-case word into double quotes, as in ''"Big name"'' or ''news."Big name"''.';
 END $$;
-COMMENT ON FUNCTION _lsh_kept_name(text) IS 'the name of a table, quoted for SQL';
+COMMENT ON FUNCTION _lsh_kept_fail_name(text) IS 'says that a text is not the name of a table';
 
-CREATE FUNCTION _lsh_kept_query(query text, search_path text,
-    OUT id_type oid, OUT is_signature boolean, OUT has_scope boolean, OUT has_rank boolean)
+-- The table of a refresh's settings. The default of content_hash refers to it, so a dump restores it first, and neither
+-- a new name nor a new schema of either table matters.
+CREATE FUNCTION _lsh_kept_settings_table(clusters regclass) RETURNS regclass
+    LANGUAGE plpgsql STABLE PARALLEL SAFE STRICT SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    found regclass;
+BEGIN
+    SELECT d.refobjid INTO found
+    FROM pg_attribute AS a JOIN pg_attrdef AS f ON f.adrelid = a.attrelid AND f.adnum = a.attnum
+        JOIN pg_depend AS d ON d.classid = 'pg_attrdef'::regclass AND d.objid = f.oid
+        JOIN pg_class AS c ON d.refclassid = 'pg_class'::regclass AND c.oid = d.refobjid AND c.oid <> a.attrelid
+    WHERE a.attrelid = clusters AND a.attname = 'content_hash';
+    IF found IS NULL THEN
+        RAISE EXCEPTION 'table % has no settings of clusters', clusters
+            USING ERRCODE = 'object_not_in_prerequisite_state',
+                DETAIL = 'The default of its column content_hash does not refer to a table of settings.',
+                HINT = format('ALTER TABLE %s ALTER content_hash SET DEFAULT %L::regclass::bigint, '
+                    'or make the clusters by lsh_create_clusters().', clusters, clusters || '_settings');
+    END IF;
+    RETURN found;
+END $$;
+COMMENT ON FUNCTION _lsh_kept_settings_table(regclass) IS 'the table that has the settings of kept clusters';
+
+CREATE FUNCTION _lsh_kept_locked_name(relation regclass) RETURNS text
+    AS 'MODULE_PATHNAME', 'lsh_kept_locked_name' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION _lsh_kept_locked_name(regclass) IS
+    'locks a table of the current user, and returns its name, which means it until the transaction ends';
+
+-- Reads the settings of a refresh, and the state of the kept table: is it as the last refresh has left it?
+CREATE FUNCTION _lsh_kept_prepare(clusters regclass, target text, state text, kept jsonb, is_told boolean,
+    OUT k _lsh_kept, OUT row_count bigint)
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE STRICT SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    source text := '(SELECT) AS one LEFT JOIN (' || query || E'\n) AS q';
-    of_shape text := format('SELECT pg_catalog.row_to_json(x) FROM (SELECT q.* FROM %s ON false) AS x', source);
-    of_types text := format('SELECT pg_catalog.pg_typeof(q.id), pg_catalog.pg_typeof(q.content)
-        FROM %s(id, content) ON false', source);
-    shape json;
-    names text[];
-    content_type oid;
+    settings jsonb := @extschema@._lsh_kept_settings(kept);
+    digest bigint;
+    q record;
+    l record;
 BEGIN
-    EXECUTE format('SELECT %s._lsh_kept_check_select(''query'', $1, ''id, body'')', (SELECT quote_ident(nspname)
-        FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = extnamespace WHERE extname = 'minhash_lsh'))
-        USING query;
-    PERFORM set_config('search_path', search_path, true);
-    EXECUTE of_shape INTO shape;
-    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
-    names := ARRAY(SELECT json_object_keys(shape));
-    IF cardinality(names) < 2 OR NOT names[3:] <@ ARRAY['scope', 'rank']
-        OR cardinality(names) > 2 + (SELECT count(DISTINCT name) FROM unnest(names[3:]) AS name) THEN
-        RAISE EXCEPTION 'query must return id and signature or text, and may return scope and rank'
-            USING ERRCODE = 'datatype_mismatch', DETAIL = format('It returns %s.', array_to_string(names, ', ')),
-                HINT = 'Use, for example, SELECT id, body FROM articles.';
-    END IF;
-    PERFORM set_config('search_path', search_path, true);
-    EXECUTE of_types INTO id_type, content_type;
-    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
-    -- Replaces domains by their base types: for an argument of a domain type, PostgreSQL might choose another user's
-    -- operator or function.
-    WHILE EXISTS (SELECT FROM pg_type WHERE oid = content_type AND typtype = 'd') LOOP
-        content_type := (SELECT typbasetype FROM pg_type WHERE oid = content_type);
-    END LOOP;
-    WHILE EXISTS (SELECT FROM pg_type WHERE oid = id_type AND typtype = 'd') LOOP
-        id_type := (SELECT typbasetype FROM pg_type WHERE oid = id_type);
-    END LOOP;
-    is_signature := EXISTS (SELECT FROM pg_type AS t JOIN pg_extension AS e ON t.typnamespace = e.extnamespace
-                            WHERE t.oid = content_type AND t.typname = 'minhash_signature'
-                                AND e.extname = 'minhash_lsh');
-    has_scope := 'scope' = ANY (names[3:]);
-    has_rank := 'rank' = ANY (names[3:]);
-END $$;
-COMMENT ON FUNCTION _lsh_kept_query(text, text) IS 'which columns the query of kept clusters returns';
-
-CREATE FUNCTION _lsh_kept_statement(clusters regclass, comment text, changed text, log text, is_new boolean)
-    RETURNS text LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    settings jsonb := comment;
-    path text := settings->>'search_path';
-    near boolean := settings->>'near_representative';
-    query text := settings->>'query';
-    source text;
-    share_of_lookups double precision; -- how many rows can be read, signed and banded in the time of one lookup
-    schema text := (SELECT quote_ident(nspname) FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = extnamespace
-                    WHERE extname = 'minhash_lsh');
-    target text := (SELECT format('%I.%I', nspname, relname) FROM pg_class AS c
-                    JOIN pg_namespace AS n ON n.oid = relnamespace WHERE c.oid = clusters);
-    kept record;
-    id_type text;
-    equal text; -- the equality operator of the primary key
-    arguments text; -- arguments of lsh_pairs() and lsh_clusters(), from threshold to method
-    hash text; -- the hash of a row's content
-    id_hash text; -- a format string: the hash of an id
-    lookup text;
-    cost double precision; -- the cost of one lookup, as the planner estimates it
-    clustered text; -- a call of lsh_clusters(); the query is filled in later
-    written text; -- a condition: the id of a row r stays the same when written and read as text
-    changes text; -- the part of the statement that reads the rows in the query and in the table
-    has_changes text := 'true';
-    plan json;
-    rows_expected double precision;
-    is_empty boolean;
-    has_index boolean := false;
-BEGIN
-    EXECUTE format('SELECT * FROM %s._lsh_kept_query($1, $2)', schema) INTO kept USING query, path;
-    SELECT format('%I.%I', n.nspname, t.typname) INTO id_type
-    FROM pg_type AS t JOIN pg_namespace AS n ON n.oid = typnamespace WHERE t.oid = kept.id_type;
-    source := format('(SELECT CAST(q.id AS %s) AS id, q.content%s%s FROM (%s%s) AS q(id, content))', id_type,
-        CASE WHEN kept.has_scope THEN ', q.scope' END, CASE WHEN kept.has_rank THEN ', q.rank' END, query, E'\n');
-    SELECT format('OPERATOR(%I.%s)', n.nspname, o.oprname) INTO equal
+    k.target := target;
+    k.path := kept->>'search_path';
+    k.near := kept->>'near_representative';
+    k.query := rtrim(kept->>'query', E'; \t\n');
+    SELECT * INTO q FROM @extschema@._lsh_kept_query(k.query, k.path, state);
+    k.ids := q.id_type;
+    k.id_type := @extschema@._lsh_kept_type_name(k.ids);
+    k.source := @extschema@._lsh_kept_source(k.query, k.id_type, q.has_scope, q.has_rank);
+    k.columns := concat(', q.content', CASE WHEN q.has_scope THEN ', q.scope' END);
+    k.ranked_columns := concat(k.columns, CASE WHEN q.has_rank THEN ', q.rank' END);
+    SELECT format('OPERATOR(%I.%s)', n.nspname, o.oprname) INTO k.equal
     FROM pg_attribute AS a JOIN pg_index AS i ON i.indrelid = a.attrelid AND i.indisprimary
     JOIN pg_opclass AS c ON c.oid = i.indclass[0]
     JOIN pg_amop AS s ON s.amopfamily = c.opcfamily AND s.amopstrategy = 3
         AND s.amoplefttype = c.opcintype AND s.amoprighttype = c.opcintype
     JOIN pg_operator AS o ON o.oid = s.amopopr JOIN pg_namespace AS n ON n.oid = o.oprnamespace
-    WHERE a.attrelid = clusters AND a.attname = 'id' AND a.atttypid = kept.id_type
-        AND i.indnatts = 1 AND i.indkey[0] = a.attnum;
-    IF equal IS NULL THEN
-        RAISE EXCEPTION 'ids of the query of % are of type %', clusters, kept.id_type::regtype
+    WHERE a.attrelid = clusters AND a.attname = 'id' AND a.atttypid = k.ids AND i.indnatts = 1
+        AND i.indkey[0] = a.attnum;
+    IF k.equal IS NULL THEN
+        RAISE EXCEPTION 'ids of the query of % are of type %', clusters, k.ids
             USING ERRCODE = 'datatype_mismatch',
                 DETAIL = 'The table''s primary key is not a column id of this type.',
                 HINT = 'Drop the table and make it again by lsh_create_clusters().';
     END IF;
-    SELECT string_agg(format('CAST(%L AS pg_catalog.%s)', settings->>name, type), ', ' ORDER BY place) INTO arguments
+    SELECT string_agg(format('CAST(%L AS pg_catalog.%s)', settings->>name, type), ', ' ORDER BY place) INTO k.arguments
     FROM unnest('{threshold,recall,bands,rows,verify,max_bucket,num_hashes,shingle_size,unit,fold,bag,seed,
             method}'::text[],
         '{float8,float8,int4,int4,text,int4,int4,int4,text,bool,bool,int8,text}'::text[])
         WITH ORDINALITY AS a(name, type, place);
-    clustered := format('%1$s._lsh_kept_clusters(CAST(%%s AS pg_catalog.text), CAST(%2$L AS pg_catalog.regtype), %3$s,
-        CAST(%4$L AS pg_catalog.bool), true)
-        AS c(id %2$s, cluster_id %2$s, representative %2$s, size pg_catalog.int8, similarity pg_catalog.float8,
-            component %2$s)', schema, id_type, arguments, near);
-    written := CASE WHEN kept.id_type = ANY ('{int2,int4,int8,text,varchar,uuid}'::regtype[]) THEN 'true'
-        ELSE format('(r.id %s CAST(CAST(r.id AS pg_catalog.text) AS %s)) IS TRUE', equal, id_type) END;
-    hash := format('CAST(%L AS pg_catalog.int8)', hashtextextended(comment COLLATE "C", 0));
-    IF kept.has_scope OR kept.has_rank THEN
-        hash := format('pg_catalog.hash_record_extended(ROW(%s), %s)', concat_ws(', ',
-            CASE WHEN kept.has_scope THEN 'q.scope' END, CASE WHEN kept.has_rank THEN 'q.rank' END), hash);
+    k.everything := (kept->'refreshed_with', kept->>'clusters') IS DISTINCT FROM (settings, CAST(clusters AS text));
+    k.is_told := is_told AND NOT k.everything;
+    k.hash_seed := kept->>'hash_seed';
+    digest := kept->>'digest';
+    row_count := kept->>'row_count';
+    IF NOT k.is_told THEN
+        EXECUTE format('SELECT bit_xor(%s), count(*) FROM %s', @extschema@._lsh_kept_row_hash(k.ids,
+            '{id,cluster_id,representative,similarity,component,content_hash}'::text[]), target) INTO digest,
+                row_count;
+        k.everything := k.everything OR (digest, row_count)
+            IS DISTINCT FROM (CAST(kept->>'digest' AS bigint), CAST(kept->>'row_count' AS bigint));
+        k.contents := CASE WHEN NOT k.everything THEN kept->>'contents' END;
     END IF;
-    hash := format('coalesce(%1$s._lsh_kept_hash(CAST(q.content AS %2$s), %3$s), %3$s)', schema,
-        CASE WHEN kept.is_signature THEN schema || '.minhash_signature' ELSE 'pg_catalog.text' END, hash);
-    IF is_new THEN
-        RETURN format('WITH now AS MATERIALIZED (
-    SELECT q.id, %1$s AS content_hash FROM %2$s AS q(id, content)
-), problem AS MATERIALIZED (
-    SELECT CASE WHEN EXISTS (SELECT FROM now WHERE id IS NULL) THEN ''null''
-        WHEN EXISTS (SELECT FROM now AS r WHERE NOT %3$s) THEN ''text'' END AS name
-), numbered AS (
-    SELECT *, pg_catalog.min(number) OVER (PARTITION BY component ORDER BY component, cluster_id) AS first
-    FROM (SELECT c.*, pg_catalog.dense_rank() OVER (ORDER BY component, cluster_id) AS number FROM %4$s
-          WHERE (SELECT name FROM problem) IS NULL) AS c
-), inserted AS (
-    INSERT INTO %5$s (id, cluster_id, representative, similarity, component, content_hash)
-    SELECT c.id, c.number, c.representative, c.similarity, c.first, n.content_hash
-    FROM numbered AS c JOIN now AS n ON n.id %6$s c.id RETURNING cluster_id
-) SELECT (SELECT name FROM problem), ARRAY[pg_catalog.count(*), coalesce(pg_catalog.max(cluster_id), 0)] FROM inserted',
-            hash, source, written, format(clustered, quote_literal(query)), target, equal);
-    END IF;
-    changed := rtrim(changed, E'; \t\n');
-    EXECUTE format('SELECT %s._lsh_kept_check_select(''changed'', $1, ''id'')', schema) USING changed;
-    PERFORM set_config('search_path', path, true);
-    IF changed IS NOT NULL THEN -- so that an error in `changed` is reported with this short statement
-        EXECUTE pg_catalog.concat('SELECT CAST(c.id AS ', id_type, ') FROM (SELECT) AS one LEFT JOIN (', changed,
-            E'\n) AS c(id) ON false');
-    END IF;
-    EXECUTE pg_catalog.concat('SELECT NOT EXISTS (SELECT FROM ', target, ')') INTO is_empty;
-    EXECUTE pg_catalog.concat('EXPLAIN (FORMAT JSON) SELECT FROM ', source, ' AS q') INTO plan;
-    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
-    rows_expected := plan->0->'Plan'->>'Plan Rows';
-    EXECUTE format('SELECT condition, cost FROM %s._lsh_kept_lookup($1, $2, $3, $4, $5)', schema)
-        INTO lookup, cost USING source, path, settings, kept.is_signature, kept.has_scope;
-    -- A lookup takes about one microsecond per unit of the planner's cost; signing a row takes about 2.5 microseconds.
-    -- A lookup counts as at least 25 rows, because page costs are often set too low.
-    IF NOT is_empty AND cost IS NOT NULL THEN
-        has_index := true;
-        share_of_lookups := greatest(25, cost / 2.5);
-    END IF;
-
-    IF changed IS NOT NULL THEN
-        changes := format('told AS MATERIALIZED (
-    SELECT DISTINCT CAST(c.id AS %1$s) AS id FROM (%2$s%3$s) AS c(id) WHERE c.id IS NOT NULL
-), given AS MATERIALIZED (
-    SELECT pg_catalog.array_agg(CAST(id AS pg_catalog.text)) AS ids FROM told
-), now AS MATERIALIZED (
-    SELECT q.id, %4$s AS content_hash, true AS here FROM %5$s AS q(id, content)
-    JOIN pg_catalog.unnest((SELECT ids FROM given)) AS u(x) ON q.id %6$s CAST(u.x AS %1$s)
-), before AS (
-    SELECT q.id, q.cluster_id, q.component, q.content_hash, true AS there FROM %7$s AS q
-    JOIN pg_catalog.unnest((SELECT ids FROM given)) AS u(x) ON q.id %6$s CAST(u.x AS %1$s)
-)', id_type, changed, E'\n', hash, source, equal, target);
-    ELSE
-        -- If the query's rows and the table's rows have the same combined hash, nothing has changed. Comparing the two
-        -- hashes takes a fraction of the time of a join. A random number is hashed with each row, so that nobody can
-        -- craft changes that leave the combined hash as it was.
-        changes := format('now AS MATERIALIZED (
-    SELECT q.id, %1$s AS content_hash, true AS here FROM %2$s AS q(id, content)
-), before AS (
-    SELECT q.id, q.cluster_id, q.component, q.content_hash, true AS there FROM %3$s AS q
-)', hash, source, target);
-        IF written = 'true' THEN
-            EXECUTE format('SELECT %s._lsh_kept_id_hash($1)', schema) INTO id_hash USING kept.id_type::regtype;
-            has_changes := format('(SELECT %1$s FROM now) OPERATOR(pg_catalog.<>) (SELECT %1$s FROM %2$s)', format(
-                'pg_catalog.concat(pg_catalog.count(*), '' '', pg_catalog.bit_xor(%s))', format(id_hash, 'id', format(
-                    'content_hash OPERATOR(pg_catalog.#) CAST(%L AS pg_catalog.int8)',
-                    hashtextextended(gen_random_uuid()::text, 0)))), target);
-        END IF;
-    END IF;
-
-    -- The rows that are new, gone or changed. `listed` has the ids of all new and changed rows (all_ids), and one id
-    -- for each distinct content of these rows (ids).
-    RETURN format('WITH %1$s, changes AS MATERIALIZED (
-    SELECT n.id, n.content_hash, coalesce(n.here, false) AS here, coalesce(b.there, false) AS there,
-        b.id AS old_id, b.cluster_id AS old_cluster, b.component AS old_component
-    FROM now AS n FULL JOIN before AS b ON n.id %2$s b.id
-    WHERE %3$s
-        AND (n.here IS NULL OR b.there IS NULL OR (n.content_hash OPERATOR(pg_catalog.=) b.content_hash) IS NOT TRUE)
-), listed AS MATERIALIZED (
-    SELECT pg_catalog.array_agg(CAST(id AS pg_catalog.text)) AS all_ids,
-        pg_catalog.array_agg(CAST(id AS pg_catalog.text)) FILTER (WHERE row_number OPERATOR(pg_catalog.=) 1) AS ids,
-        pg_catalog.count(*) AS number
-    FROM (SELECT id, pg_catalog.row_number() OVER (PARTITION BY content_hash) FROM changes WHERE here) AS fresh
-)', changes, equal, has_changes)
-
-    -- The components of rows that are gone or have changed, and of rows that are near new or changed rows. (Without
-    -- coalesce(), the planner would expect the query for unchanged rows to return no rows.)
-    || format(', touched AS MATERIALIZED (
-    SELECT old_component AS component FROM changes WHERE there')
-    || CASE WHEN is_empty THEN '' ELSE format('
-    UNION SELECT t.component FROM listed AS l CROSS JOIN LATERAL %1$s._lsh_kept_pairs(
-        %2$s, CAST(%3$L AS pg_catalog.regtype), %4$s,
-        pg_catalog.concat(%5$L, pg_catalog.quote_literal(l.all_ids), %6$L))
-        AS p(left_id %3$s, right_id %3$s, similarity pg_catalog.float8) JOIN %7$s AS t ON t.id %8$s p.right_id
-    WHERE l.number OPERATOR(pg_catalog.>) 0 AND l.number OPERATOR(pg_catalog.*) %9$s OPERATOR(pg_catalog.>) %10$s',
-        schema,
-        format('pg_catalog.concat(%L, pg_catalog.quote_literal(l.ids), %L)',
-            format('SELECT q.id, q.content%s FROM %s AS q(id, content) JOIN (SELECT CAST(x AS %s)
-                FROM pg_catalog.unnest(CAST(', CASE WHEN kept.has_scope THEN ', q.scope' END, source, id_type),
-            format(' AS pg_catalog.text[])) AS u(x)) AS r(id) ON q.id %s r.id WHERE q.content IS NOT NULL', equal)),
-        id_type, arguments,
-        format('SELECT q.id, q.content%s FROM %s AS q(id, content) WHERE q.content IS NOT NULL AND
-            coalesce(CAST(q.id AS pg_catalog.text) COLLATE pg_catalog."C" OPERATOR(pg_catalog.<>) ALL (CAST(',
-            CASE WHEN kept.has_scope THEN ', q.scope' END, source),
-        ' AS pg_catalog.text[])), false)', target, equal, CASE WHEN has_index THEN share_of_lookups ELSE 0 END,
-        CASE WHEN has_index THEN rows_expected ELSE -1 END) END
-    || CASE WHEN NOT has_index THEN '' ELSE format('
-    UNION SELECT t.component FROM pg_catalog.unnest((SELECT ids FROM listed WHERE number OPERATOR(pg_catalog.*) %1$s
-        OPERATOR(pg_catalog.<=) %2$s)) AS u(x) JOIN %3$s AS n(id, content) ON n.id %4$s CAST(u.x AS %5$s)
-        JOIN %3$s AS o(id, content) ON %6$s AND NOT o.id %4$s n.id JOIN %7$s AS t ON t.id %4$s o.id',
-        share_of_lookups, rows_expected, source, equal, id_type, lookup, target) END
-
-    -- The unchanged rows of these components are clustered again, together with all new and changed rows.
-    || format('
-), region AS MATERIALIZED (
-    SELECT t.id, t.cluster_id AS old_cluster, t.representative, t.similarity, t.component, t.content_hash,
-        false AS is_fresh
-    FROM pg_catalog.unnest((SELECT pg_catalog.array_agg(component) FROM touched)) AS u(component)
-    JOIN %1$s AS t ON t.component OPERATOR(pg_catalog.=) u.component LEFT JOIN changes AS c ON c.old_id %2$s t.id
-    WHERE c.there IS NULL
-    UNION ALL SELECT id, old_cluster, NULL, NULL, NULL, content_hash, true FROM changes WHERE here
-), members AS MATERIALIZED (
-    SELECT c.id, c.cluster_id AS key, c.component AS component_key, c.representative, c.similarity FROM (
-        SELECT pg_catalog.concat(%3$L, CASE WHEN pg_catalog.count(*) OPERATOR(pg_catalog.<) %4$s THEN ''SELECT '' END,
-            pg_catalog.quote_literal(pg_catalog.array_agg(CAST(id AS pg_catalog.text))), %5$L) AS query
-        FROM region HAVING pg_catalog.count(*) OPERATOR(pg_catalog.>) 0) AS r CROSS JOIN LATERAL %6$s',
-        target, equal, format('SELECT q.* FROM %s AS q(id, content)
-            JOIN (SELECT CAST(x AS %s) FROM pg_catalog.unnest(CAST((', source, id_type), rows_expected / 10,
-        format(') AS pg_catalog.text[])) AS u(x)) AS r(id) ON q.id %s r.id', equal), format(clustered, 'r.query'))
-
-    -- Cluster ids: each old cluster passes its id on to the new cluster that has the largest number of its unchanged
-    -- rows or, if this number is equal, of all its rows. If a new cluster gets several ids, it keeps the oldest. A
-    -- cluster has split if its unchanged rows are in several clusters now. If all of its rows have changed, as after a
-    -- change of settings, they count as unchanged.
-    || format('
-), problem AS MATERIALIZED (
-    SELECT CASE WHEN EXISTS (SELECT FROM changes WHERE here AND id IS NULL) THEN ''null''
-        WHEN EXISTS (SELECT FROM (SELECT id FROM region UNION ALL SELECT old_id FROM changes WHERE there%3$s) AS r
-                     WHERE NOT %4$s) THEN ''text''
-        ELSE (SELECT pg_catalog.concat(''=The id is '', CAST(id AS pg_catalog.text), ''.'') FROM members GROUP BY id
-              HAVING pg_catalog.count(*) OPERATOR(pg_catalog.>) 1 LIMIT 1) END AS name
-), placed AS MATERIALIZED (
-    SELECT m.*, r.old_cluster, r.representative AS old_representative, r.similarity AS old_similarity,
-        r.component AS old_component, r.content_hash, r.is_fresh FROM members AS m JOIN region AS r ON r.id %1$s m.id
-), parts AS MATERIALIZED (
-    SELECT old_cluster, key, rows, CASE WHEN pg_catalog.sum(same_rows) OVER (PARTITION BY old_cluster)
-        OPERATOR(pg_catalog.=) 0 THEN rows ELSE same_rows END AS same_rows
-    FROM (SELECT old_cluster, key, pg_catalog.count(*) AS rows,
-              pg_catalog.count(*) FILTER (WHERE NOT is_fresh) AS same_rows
-          FROM placed WHERE old_cluster IS NOT NULL GROUP BY old_cluster, key) AS p
-), heirs AS MATERIALIZED (
-    SELECT DISTINCT ON (old_cluster) old_cluster, key FROM parts ORDER BY old_cluster, same_rows DESC, rows DESC, key
-), numbers AS MATERIALIZED (
-    SELECT key, oldest, coalesce(oldest, pg_catalog.nextval(%2$L)) AS cluster_id
-    FROM (SELECT p.key, pg_catalog.min(h.old_cluster) AS oldest FROM (SELECT DISTINCT key FROM placed) AS p
-          LEFT JOIN heirs AS h ON h.key %1$s p.key GROUP BY p.key ORDER BY p.key) AS k
-), result AS MATERIALIZED (
-    SELECT p.*, n.cluster_id, pg_catalog.min(n.cluster_id) OVER (PARTITION BY p.component_key) AS component
-    FROM placed AS p JOIN numbers AS n ON n.key %1$s p.key
-), moves AS MATERIALIZED (
-    SELECT p.old_cluster, n.cluster_id, h.key IS NOT NULL AS is_join, p.same_rows
-    FROM parts AS p JOIN numbers AS n ON n.key %1$s p.key
-    LEFT JOIN heirs AS h ON h.old_cluster OPERATOR(pg_catalog.=) p.old_cluster AND h.key %1$s p.key
-    WHERE p.old_cluster OPERATOR(pg_catalog.<>) n.cluster_id
-)', equal, pg_get_serial_sequence(target, 'cluster_id'),
-        CASE WHEN changed IS NOT NULL THEN ' UNION ALL SELECT id FROM told' ELSE '' END, written)
-
-    -- Writes the rows that differ.
-    || format(', deleted AS (
-    DELETE FROM %1$s AS t USING pg_catalog.unnest((SELECT pg_catalog.array_agg(CAST(id AS pg_catalog.text)) FROM (
-        SELECT old_id AS id FROM changes WHERE NOT here UNION ALL
-        SELECT r.id FROM region AS r LEFT JOIN members AS m ON m.id %2$s r.id WHERE m.key IS NULL) AS gone)) AS u(x)
-    WHERE t.id %2$s CAST(u.x AS %4$s) RETURNING t.cluster_id
-), different AS MATERIALIZED (
-    SELECT * FROM result WHERE old_cluster IS NOT NULL AND (old_cluster OPERATOR(pg_catalog.=) cluster_id
-        AND old_representative %2$s representative AND old_similarity OPERATOR(pg_catalog.=) similarity
-        AND old_component OPERATOR(pg_catalog.=) component) IS NOT TRUE
-), updated AS (
-    UPDATE %1$s AS t SET cluster_id = r.cluster_id, representative = r.representative, similarity = r.similarity,
-        component = r.component, content_hash = r.content_hash
-    FROM pg_catalog.unnest((SELECT pg_catalog.array_agg(CAST(id AS pg_catalog.text)) FROM different)) AS u(x)
-    JOIN different AS r ON r.id %2$s CAST(u.x AS %4$s) WHERE t.id %2$s CAST(u.x AS %4$s)
-), inserted AS (
-    INSERT INTO %1$s (id, cluster_id, representative, similarity, component, content_hash)
-    SELECT id, cluster_id, representative, similarity, component, content_hash
-    FROM result WHERE old_cluster IS NULL AND (SELECT name FROM problem) IS NULL ORDER BY cluster_id, id RETURNING 1
-)%3$s
-SELECT (SELECT name FROM problem), ARRAY[(SELECT pg_catalog.count(*) FROM inserted),
-    (SELECT pg_catalog.count(*) FROM deleted),
-    (SELECT pg_catalog.count(*) FROM result WHERE is_fresh AND old_cluster IS NOT NULL),
-    (SELECT pg_catalog.count(*) FROM numbers WHERE oldest IS NULL),
-    (SELECT pg_catalog.count(*) FROM moves WHERE is_join),
-    (SELECT pg_catalog.count(*) FROM (SELECT FROM parts WHERE same_rows OPERATOR(pg_catalog.>) 0 GROUP BY old_cluster
-     HAVING pg_catalog.count(*) OPERATOR(pg_catalog.>) 1) AS split),
-    (SELECT pg_catalog.count(*) FROM (SELECT cluster_id FROM deleted EXCEPT SELECT old_cluster FROM parts) AS gone)]',
-        target, equal, CASE WHEN log IS NOT NULL THEN format(', logged AS (
-    INSERT INTO %s (refreshed_at, event, cluster_id, into_cluster_id)
-    SELECT pg_catalog.now(), CASE WHEN is_join THEN ''join'' ELSE ''split'' END, old_cluster, cluster_id FROM moves
-    WHERE is_join OR same_rows OPERATOR(pg_catalog.>) 0 ORDER BY old_cluster, cluster_id
-)', log) ELSE '' END, id_type);
-END $$;
-COMMENT ON FUNCTION _lsh_kept_statement(regclass, text, text, text, boolean) IS
-    'the statement that refreshes kept clusters, or fills a new table of them';
-
--- Fails unless the current user is the owner. Membership in the owner's role is not enough, because the query that is
--- stored with the table runs with the rights of the user who refreshes the clusters.
-CREATE FUNCTION _lsh_check_kept_owner(relation regclass) RETURNS void
-    LANGUAGE plpgsql STABLE PARALLEL SAFE STRICT SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    kind "char";
-    owner name;
-BEGIN
-    SELECT relkind, pg_get_userbyid(relowner) INTO kind, owner FROM pg_class WHERE oid = relation;
-    IF kind IS DISTINCT FROM 'r' THEN
-        RAISE EXCEPTION '% is not a table', relation USING ERRCODE = 'wrong_object_type';
-    ELSIF owner <> current_user THEN
-        RAISE EXCEPTION 'must be owner of table %', relation USING ERRCODE = 'insufficient_privilege',
-            DETAIL = 'The query that is kept with clusters runs with the rights of whoever refreshes them.',
-            HINT = format('SET ROLE %I first.', owner);
+    EXECUTE format('SELECT greatest(max(cluster_id), %L) FROM %s', kept->>'last_cluster_id', target)
+        INTO k.last_cluster_id;
+    IF NOT k.everything THEN
+        k.rows_expected := @extschema@._lsh_kept_explain(format('SELECT FROM %s AS q', k.source), k.path)->>'Plan Rows';
+        SELECT * INTO l FROM @extschema@._lsh_kept_lookup(k.source, k.path, settings, q.is_signature, q.has_scope);
+        -- A lookup takes about one microsecond per unit of the planner's cost; signing a row takes about 2.5
+        -- microseconds. A lookup counts as at least 25 rows, because page costs are often set too low.
+        k.lookup := l.condition;
+        k.threshold := kept->>'threshold';
+        k.similarity := CASE WHEN NOT q.has_rank AND kept->>'max_bucket' IS NULL THEN l.similarity END;
+        k.rows_of_lookup := CASE WHEN l.cost IS NOT NULL THEN greatest(25, l.cost / 2.5) END;
     END IF;
 END $$;
-COMMENT ON FUNCTION _lsh_check_kept_owner(regclass) IS 'fails unless the current user himself owns the table';
+COMMENT ON FUNCTION _lsh_kept_prepare(regclass, text, text, jsonb, boolean) IS 'prepares a refresh of kept clusters';
 
-CREATE FUNCTION _lsh_kept_error(clusters regclass, problem text) RETURNS void
-    LANGUAGE plpgsql STABLE PARALLEL SAFE STRICT SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-    IF problem = 'null' THEN
-        RAISE EXCEPTION 'query of % returned a row whose id is NULL', clusters
-            USING ERRCODE = 'null_value_not_allowed', HINT = 'Leave such rows out in the query.';
-    ELSIF problem = 'text' THEN
-        RAISE EXCEPTION 'ids of % differ when they are written and read as text', clusters
-            USING ERRCODE = 'invalid_text_representation',
-                HINT = 'See the settings extra_float_digits, DateStyle and IntervalStyle.';
-    ELSIF problem IS NOT NULL THEN
-        RAISE EXCEPTION 'query of % returned several rows of one id', clusters
-            USING ERRCODE = 'unique_violation', DETAIL = substr(problem, 2),
-                HINT = 'Ids must be unique in the query.';
-    END IF;
-END $$;
-COMMENT ON FUNCTION _lsh_kept_error(regclass, text) IS 'says what is wrong with the ids of the query of kept clusters';
-
--- Runs a statement of _lsh_kept_statement(). If it raises an error, for instance in the user's query, or is cancelled,
--- the error is reported with its message, detail and hint, but without the text of the statement, which has a hundred
--- lines and the ids of all changed rows.
-CREATE FUNCTION _lsh_kept_run(statement text, path text, OUT figures bigint[], OUT problem text)
+-- The part of a refresh's statement that gives the ids to look at.
+CREATE FUNCTION _lsh_kept_told(changed text, k _lsh_kept) RETURNS text
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    state text;
-    message text;
-    detail text;
-    hint text;
-    context text;
+    queue regclass := (SELECT relation FROM @extschema@._lsh_kept_table(changed, k.path));
+    queue_name text;
+    query text := concat('SELECT CAST(c.id AS ', k.id_type, ') FROM (', rtrim(changed, E'; \t\n'), E'\n) AS c(id)');
 BEGIN
-    PERFORM set_config('search_path', path, true);
-    EXECUTE statement INTO problem, figures;
-    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
-EXCEPTION WHEN OTHERS OR query_canceled THEN
-    GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE, message = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL,
-        hint = PG_EXCEPTION_HINT, context = PG_EXCEPTION_CONTEXT;
-    -- If the error occurs in a function that the query calls, the detail names the function.
-    detail := concat_ws(E'\n', nullif(detail, ''), nullif(rtrim(split_part(context, 'SQL statement "', 1), E'\n'), ''));
-    CASE
-    WHEN detail = '' AND hint = '' THEN
-        RAISE EXCEPTION USING ERRCODE = state, MESSAGE = message;
-    WHEN hint = '' THEN
-        RAISE EXCEPTION USING ERRCODE = state, MESSAGE = message, DETAIL = detail;
-    WHEN detail = '' THEN
-        RAISE EXCEPTION USING ERRCODE = state, MESSAGE = message, HINT = hint;
-    ELSE
-        RAISE EXCEPTION USING ERRCODE = state, MESSAGE = message, DETAIL = detail, HINT = hint;
-    END CASE;
+    IF changed IS NULL THEN
+        RETURN '(SELECT NULL AS id)';
+    ELSIF queue IS NULL THEN
+        BEGIN
+            PERFORM @extschema@._lsh_kept_explain(query, k.path);
+        EXCEPTION WHEN syntax_error THEN
+            RAISE EXCEPTION 'changed is neither a SELECT nor the name of a table' USING ERRCODE = 'syntax_error',
+                DETAIL = SQLERRM, HINT = 'Use, for example, SELECT id FROM articles WHERE updated_at > now() - '
+                    'interval ''1 day'', or SELECT unnest(''{1,2}''::bigint[]).';
+        END;
+        RETURN format('MATERIALIZED (SELECT id FROM %s._lsh_kept_rows(%L, %L) AS c(id %s))', '@extschema@', query,
+            k.path,
+            k.id_type);
+    END IF;
+    queue_name := @extschema@._lsh_kept_locked_name(queue);
+    -- If the queue had one row for each id, a writer could find a row there that this refresh is deleting, and leave it
+    -- at that; its change would be lost.
+    IF EXISTS (SELECT FROM pg_index AS i JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
+               WHERE i.indrelid = queue AND i.indisunique AND i.indnkeyatts = 1 AND a.attname = 'id') THEN
+        RAISE EXCEPTION 'ids in the queue % are unique', queue USING ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = 'A change that is written while a refresh takes its id from the queue would be lost.',
+            HINT = 'Drop the unique index, and insert a row for each change.';
+    END IF;
+    RETURN format('(DELETE FROM %s RETURNING CAST(id AS %s) AS id)', queue_name, k.id_type);
 END $$;
-COMMENT ON FUNCTION _lsh_kept_run(text, text) IS 'runs a statement on kept clusters';
+COMMENT ON FUNCTION _lsh_kept_told(text, _lsh_kept) IS 'the ids that a refresh of kept clusters looks at';
+
+CREATE FUNCTION _lsh_kept_log(log text, k _lsh_kept) RETURNS text
+    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE STRICT SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    t record;
+    missing text;
+BEGIN
+    SELECT * INTO t FROM @extschema@._lsh_kept_table(log, k.path);
+    IF NOT FOUND THEN
+        PERFORM @extschema@._lsh_kept_fail_name(log);
+    ELSIF t.relation IS NULL THEN
+        EXECUTE format('CREATE TABLE %1$s (refresh bigint, refreshed_at timestamptz, event text, id %2$s,
+            old_cluster_id bigint, cluster_id bigint, old_representative %2$s, representative %2$s)', t.full_name,
+                k.id_type);
+        t.relation := t.full_name;
+    END IF;
+    t.full_name := @extschema@._lsh_kept_locked_name(t.relation);
+    SELECT string_agg(concat(name, ' ', type), ', ') INTO missing
+    FROM unnest('{refresh,refreshed_at,event,id,old_cluster_id,cluster_id,old_representative,representative}'::text[],
+        ARRAY['bigint', 'timestamptz', 'text', k.ids::text, 'bigint', 'bigint', k.ids::text, k.ids::text])
+        AS c(name, type)
+    WHERE NOT EXISTS (SELECT FROM pg_attribute WHERE attrelid = t.relation AND attname = name
+                      AND atttypid = CAST(type AS regtype) AND NOT attisdropped);
+    IF missing IS NOT NULL THEN
+        RAISE EXCEPTION 'table % is no log of clusters', t.relation USING ERRCODE = 'datatype_mismatch',
+            DETAIL = format('It lacks %s.', missing), HINT = 'Name a table that is not there: the refresh makes it.';
+    END IF;
+    RETURN t.full_name;
+END $$;
+COMMENT ON FUNCTION _lsh_kept_log(text, _lsh_kept) IS 'the table that a refresh of kept clusters writes its log to';
 
 CREATE FUNCTION lsh_refresh_clusters(clusters regclass, changed text DEFAULT NULL, log text DEFAULT NULL,
     OUT rows_added bigint, OUT rows_removed bigint, OUT rows_changed bigint, OUT clusters_made bigint,
     OUT clusters_joined bigint, OUT clusters_split bigint, OUT clusters_dissolved bigint)
-    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+    AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 10000;
+COMMENT ON FUNCTION lsh_refresh_clusters(regclass, text, text) IS
+    'brings clusters that lsh_create_clusters made up to date with what their query returns now. '
+    'Example: lsh_refresh_clusters(''article_clusters'')';
+
+CREATE FUNCTION _lsh_refresh_clusters(clusters regclass, changed text, log text,
+    OUT rows_added bigint, OUT rows_removed bigint, OUT rows_changed bigint, OUT clusters_made bigint,
+    OUT clusters_joined bigint, OUT clusters_split bigint, OUT clusters_dissolved bigint)
+    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+    SET extra_float_digits = 1 SET datestyle = 'ISO, YMD' SET intervalstyle = 'postgres' SET work_mem FROM CURRENT AS $$
 DECLARE
-    required text[] := '{query,search_path,threshold,near_representative}';
-    optional text[] := '{recall,bands,rows,verify,max_bucket,num_hashes,shingle_size,unit,fold,bag,seed,method}';
-    schema text := (SELECT quote_ident(nspname) FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = extnamespace
-                    WHERE extname = 'minhash_lsh');
-    comment text;
-    settings jsonb;
-    path text;
-    log_table regclass;
+    began constant timestamptz := clock_timestamp();
+    target text;
+    settings regclass;
+    state text;
+    kept jsonb;
     missing text;
-    statement text;
-    problem text;
+    p record;
+    w record;
 BEGIN
     IF clusters IS NULL THEN
         RETURN;
@@ -506,27 +549,15 @@ BEGIN
             USING ERRCODE = 'read_only_sql_transaction',
                 HINT = 'Refresh them on the primary server, in a transaction that is READ WRITE.';
     END IF;
-    EXECUTE format('SELECT %s._lsh_check_kept_owner($1)', schema) USING clusters;
-    EXECUTE (SELECT format('LOCK TABLE %I.%I IN SHARE ROW EXCLUSIVE MODE', nspname, relname)
-             FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = relnamespace WHERE c.oid = clusters);
-    SELECT col_description(clusters, attnum) INTO comment
-    FROM pg_attribute WHERE attrelid = clusters AND attname = 'content_hash' AND NOT attisdropped;
-    BEGIN
-        settings := comment;
-    EXCEPTION WHEN invalid_text_representation THEN
-        settings := NULL;
-    END;
-    IF jsonb_typeof(settings) IS DISTINCT FROM 'object' THEN
-        RAISE EXCEPTION 'table % has no settings of clusters', clusters
-            USING ERRCODE = 'object_not_in_prerequisite_state',
-                DETAIL = 'lsh_create_clusters() keeps them as the comment on the column content_hash.',
-                HINT = 'Set this comment again, or drop the table and make it again.';
-    ELSIF NOT settings ?& required
-        OR EXISTS (SELECT FROM jsonb_object_keys(settings) AS key WHERE key <> ALL (required || optional)) THEN
-        RAISE EXCEPTION 'settings of clusters % are wrong', clusters USING ERRCODE = 'invalid_parameter_value',
-            DETAIL = format('They have %s.', (SELECT string_agg(key, ', ') FROM jsonb_object_keys(settings) AS key)),
-            HINT = format('They must have %s, and may have %s.', array_to_string(required, ', '),
-                          array_to_string(optional, ', '));
+    PERFORM set_config('work_mem', current_setting('maintenance_work_mem'), true);
+    target := @extschema@._lsh_kept_locked_name(clusters);
+    settings := @extschema@._lsh_kept_settings_table(clusters);
+    state := @extschema@._lsh_kept_locked_name(settings);
+    EXECUTE format('UPDATE %s AS s SET refreshes = refreshes + 1 RETURNING to_jsonb(s)', state) INTO kept;
+    IF kept IS NULL THEN
+        RAISE EXCEPTION 'table % has no row', state USING ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = format('It must have the settings of the clusters in %s.', clusters),
+            HINT = 'INSERT a row: query, threshold, near_representative and search_path.';
     END IF;
     SELECT string_agg(name, ', ') INTO missing
     FROM unnest('{id,cluster_id,representative,similarity,component}'::text[]) AS name
@@ -535,41 +566,33 @@ BEGIN
         RAISE EXCEPTION 'table % of clusters lacks %', clusters, missing USING ERRCODE = 'undefined_column',
             HINT = 'Give its columns back the names that lsh_create_clusters() gave them. You may add others.';
     END IF;
-    path := settings->>'search_path';
-    IF log IS NOT NULL THEN
-        EXECUTE format('SELECT %s._lsh_kept_name($1)', schema) INTO log USING log;
-        PERFORM set_config('search_path', path, true);
-        log_table := pg_catalog.to_regclass(log);
-        IF log_table IS NULL THEN
-            EXECUTE pg_catalog.concat('CREATE TABLE ', log, ' (refreshed_at pg_catalog.timestamptz,
-                event pg_catalog.text, cluster_id pg_catalog.int8, into_cluster_id pg_catalog.int8)');
-            log_table := pg_catalog.to_regclass(log);
-        END IF;
-        PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
-        EXECUTE format('SELECT %s._lsh_check_kept_owner($1)', schema) USING log_table;
-        SELECT string_agg(concat(name, ' ', type), ', ') INTO missing
-        FROM unnest('{refreshed_at,event,cluster_id,into_cluster_id}'::text[],
-            '{timestamptz,text,bigint,bigint}'::text[]) AS c(name, type)
-        WHERE NOT EXISTS (SELECT FROM pg_attribute WHERE attrelid = log_table AND attname = name
-                          AND atttypid = CAST(type AS regtype) AND NOT attisdropped);
-        IF missing IS NOT NULL THEN
-            RAISE EXCEPTION 'table % is no log of clusters', log_table USING ERRCODE = 'datatype_mismatch',
-                DETAIL = format('It lacks %s.', missing),
-                HINT = 'Name a table that is not there: the refresh makes it.';
-        END IF;
-        log := (SELECT format('%I.%I', nspname, relname) FROM pg_class AS c
-                JOIN pg_namespace AS n ON n.oid = relnamespace WHERE c.oid = log_table);
+    SELECT * INTO p FROM @extschema@._lsh_kept_prepare(clusters, target, state, kept, changed IS NOT NULL);
+    SELECT * INTO w FROM @extschema@._lsh_kept_write(p.k, @extschema@._lsh_kept_told(changed, p.k),
+        @extschema@._lsh_kept_log(log, p.k), CAST(kept->>'refreshes' AS bigint), began);
+    rows_added := w.figures[1];
+    rows_removed := w.figures[2];
+    rows_changed := w.figures[3];
+    clusters_made := w.figures[4];
+    clusters_joined := w.figures[5];
+    clusters_split := w.figures[6];
+    clusters_dissolved := w.figures[7];
+    EXECUTE format('UPDATE %s SET clusters = $1, refreshed_at = $2, seconds = extract(epoch
+        FROM clock_timestamp() - $2),
+        row_count = $3, rows_added = ($4)[1], rows_removed = ($4)[2], rows_changed = ($4)[3], clusters_made = ($4)[4],
+        clusters_joined = ($4)[5], clusters_split = ($4)[6], clusters_dissolved = ($4)[7],
+        last_cluster_id = greatest($5, ($4)[8]), refreshed_with = $6,
+        digest = CASE WHEN $7 THEN 0 ELSE digest # coalesce(($8)[1], 0) END # coalesce(($8)[2], 0),
+        contents = CASE WHEN $7 THEN 0 ELSE contents # coalesce(($8)[3], 0) END # coalesce(($8)[4], 0)', state)
+        USING clusters, began, p.row_count + rows_added - rows_removed, w.figures, (p.k).last_cluster_id,
+            @extschema@._lsh_kept_settings(kept), (p.k).everything, w.digests;
+    IF NOT EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_class'::regclass AND objid = settings
+                   AND refclassid = 'pg_class'::regclass AND refobjid = clusters AND deptype = 'a') THEN
+        PERFORM @extschema@._lsh_tie_band_table(clusters, settings, CAST('{}' AS regprocedure[]), 1::smallint,
+            1::smallint);
     END IF;
-    EXECUTE format('SELECT %s._lsh_kept_statement($1, $2, $3, $4, false)', schema) INTO statement
-        USING clusters, comment, changed, log;
-    EXECUTE format('SELECT figures[1], figures[2], figures[3], figures[4], figures[5], figures[6], figures[7], problem
-        FROM %s._lsh_kept_run($1, $2)', schema) INTO rows_added, rows_removed, rows_changed, clusters_made,
-        clusters_joined, clusters_split, clusters_dissolved, problem USING statement, path;
-    EXECUTE format('SELECT %s._lsh_kept_error($1, $2)', schema) USING clusters, problem;
 END $$;
-COMMENT ON FUNCTION lsh_refresh_clusters(regclass, text, text) IS
-    'brings clusters that lsh_create_clusters made up to date with what their query returns now. '
-    'Example: lsh_refresh_clusters(''article_clusters'')';
+COMMENT ON FUNCTION _lsh_refresh_clusters(regclass, text, text) IS
+    'for lsh_refresh_clusters: what it does as the owner of the clusters';
 
 CREATE FUNCTION lsh_create_clusters(
     clusters text,
@@ -591,67 +614,56 @@ CREATE FUNCTION lsh_create_clusters(
     search_path text DEFAULT pg_catalog.current_setting('search_path'),
     OUT rows_added bigint,
     OUT clusters_made bigint
-) LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+) LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+    SET extra_float_digits = 1 SET datestyle = 'ISO, YMD' SET intervalstyle = 'postgres' AS $$
 DECLARE
-    schema text := (SELECT quote_ident(nspname) FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = extnamespace
-                    WHERE extname = 'minhash_lsh');
     target text;
-    id_type text;
-    settings json;
-    made regclass;
-    statement text;
-    problem text;
+    state text;
+    id_type regtype;
 BEGIN
     query := rtrim(query, E'; \t\n');
     IF clusters IS NULL OR query IS NULL OR search_path IS NULL OR threshold IS NULL OR near_representative IS NULL THEN
         RAISE EXCEPTION 'clusters, query, search_path, threshold and near_representative must not be NULL'
             USING ERRCODE = 'null_value_not_allowed';
     END IF;
-    EXECUTE format('SELECT %s._lsh_kept_name($1)', schema) INTO target USING clusters;
-    settings := json_strip_nulls(json_build_object('query', query, 'search_path', search_path, 'threshold', threshold,
-        'recall', recall, 'bands', bands, 'rows', rows, 'verify', verify, 'max_bucket', max_bucket,
-        'num_hashes', num_hashes, 'shingle_size', shingle_size, 'unit', unit, 'fold', fold, 'bag', bag, 'seed', seed,
-        'method', method, 'near_representative', near_representative));
-    EXECUTE format('SELECT format(''%%I.%%I'', nspname, typname) FROM %s._lsh_kept_query($1, $2) AS q
-        JOIN pg_type AS t ON t.oid = q.id_type JOIN pg_namespace AS n ON n.oid = t.typnamespace', schema)
-        INTO id_type USING query, search_path;
-    PERFORM set_config('search_path', search_path, true);
-    EXECUTE pg_catalog.concat('CREATE TABLE ', target, ' AS SELECT CAST(q.id AS ', id_type, ') AS id,
-        CAST(NULL AS pg_catalog.int8) AS cluster_id, CAST(q.id AS ', id_type, ') AS representative,
-        CAST(NULL AS pg_catalog.float8) AS similarity,
-        CAST(NULL AS pg_catalog.int8) AS component, CAST(NULL AS pg_catalog.int8) AS content_hash
-        FROM (', query, E'\n) AS q(id, content) WITH NO DATA');
-    made := target;
-    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
-    target := (SELECT format('%I.%I', nspname, relname) FROM pg_class AS c
-               JOIN pg_namespace AS n ON n.oid = relnamespace WHERE c.oid = made);
-    EXECUTE format('ALTER TABLE %s ADD PRIMARY KEY (id), ALTER cluster_id SET NOT NULL,
-        ALTER cluster_id ADD GENERATED BY DEFAULT AS IDENTITY, ALTER representative SET NOT NULL,
-        ALTER similarity SET NOT NULL, ALTER component SET NOT NULL', target);
-    EXECUTE format('COMMENT ON COLUMN %s.content_hash IS %L', target, settings);
-    -- Builds the statement first, because this needs the primary key. Then drops the key, fills the table, and adds the
-    -- key again.
-    EXECUTE format('SELECT %s._lsh_kept_statement($1, $2, NULL, NULL, true)', schema) INTO statement
-        USING made, settings::text;
-    EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', target, (SELECT conname FROM pg_constraint
-        WHERE conrelid = made AND contype = 'p'));
-    EXECUTE format('SELECT figures[1], figures[2], problem FROM %s._lsh_kept_run($1, $2)', schema)
-        INTO rows_added, clusters_made, problem USING statement, search_path;
-    IF problem IS NULL THEN
-        BEGIN
-            EXECUTE format('ALTER TABLE %s ADD PRIMARY KEY (id)', target);
-        EXCEPTION WHEN unique_violation THEN
-            GET STACKED DIAGNOSTICS problem = PG_EXCEPTION_DETAIL;
-            problem := '=' || problem;
-        END;
+    target := (SELECT full_name FROM @extschema@._lsh_kept_table(clusters, search_path));
+    IF target IS NULL THEN
+        PERFORM @extschema@._lsh_kept_fail_name(clusters);
+    ELSIF to_regclass(target) IS NOT NULL THEN
+        RAISE EXCEPTION 'relation % already exists', target USING ERRCODE = 'duplicate_table',
+            HINT = format('Choose another name. If the clusters are there already, UPDATE their settings in the table '
+                '%s, and call lsh_refresh_clusters(%L).', clusters || '_settings', clusters);
     END IF;
-    EXECUTE format('SELECT %s._lsh_kept_error($1, $2)', schema) USING made, problem;
-    PERFORM setval(pg_get_serial_sequence(target, 'cluster_id'), clusters_made) WHERE clusters_made > 0;
+    id_type := (SELECT q.id_type FROM @extschema@._lsh_kept_query(query, search_path, CAST(NULL AS text)) AS q);
+    -- The name of the other table is made from that of the first by its last part.
+    state := (SELECT string_agg(quote_ident(CASE WHEN n = max THEN part || '_settings' ELSE part END), '.' ORDER BY n)
+        FROM (SELECT *, max(n) OVER () FROM unnest(parse_ident(target)) WITH ORDINALITY AS p(part, n)) AS p);
+    EXECUTE format('CREATE TABLE %s (only_row boolean DEFAULT true PRIMARY KEY CHECK (only_row), query text NOT NULL,
+        search_path text NOT NULL, apart text, threshold double precision NOT NULL, recall double precision,
+        bands integer, rows integer, verify text, max_bucket integer, num_hashes integer, shingle_size integer,
+        unit text, fold boolean, bag boolean, seed bigint, method text, near_representative boolean NOT NULL,
+        clusters regclass, refreshes bigint NOT NULL DEFAULT 0, refreshed_at timestamptz, seconds double precision,
+        row_count bigint, rows_added bigint, rows_removed bigint, rows_changed bigint, clusters_made bigint,
+        clusters_joined bigint, clusters_split bigint, clusters_dissolved bigint,
+        last_cluster_id bigint NOT NULL DEFAULT 0, refreshed_with jsonb,
+        hash_seed bigint NOT NULL DEFAULT hashtextextended(CAST(gen_random_uuid() AS text), 0), digest bigint,
+        contents bigint)', state);
+    EXECUTE format('INSERT INTO %s (query, search_path, threshold, recall, bands, rows, verify, max_bucket, num_hashes,
+        shingle_size, unit, fold, bag, seed, method, near_representative)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)', state)
+        USING query, search_path, threshold, recall, bands, rows, verify, max_bucket, num_hashes, shingle_size, unit,
+            fold,
+            bag, seed, method, near_representative;
+    EXECUTE format('CREATE TABLE %1$s (id %2$s PRIMARY KEY, cluster_id bigint NOT NULL, representative %2$s NOT NULL,
+        similarity double precision NOT NULL, component bigint NOT NULL,
+        content_hash bigint DEFAULT CAST(CAST(%3$L AS regclass) AS bigint))', target, id_type, state);
+    SELECT r.rows_added, r.clusters_made INTO rows_added, clusters_made
+    FROM @extschema@.lsh_refresh_clusters(CAST(target AS regclass), CAST(NULL AS text), CAST(NULL AS text)) AS r;
     EXECUTE format('CREATE INDEX ON %s (cluster_id)', target);
     IF near_representative THEN
         EXECUTE format('CREATE INDEX ON %s (component)', target);
     END IF;
-    EXECUTE 'ANALYZE ' || target;
+    EXECUTE format('ANALYZE %s', target);
 END $$;
 COMMENT ON FUNCTION lsh_create_clusters(text, text, double precision, double precision, integer, integer, text, integer, integer, integer, text, boolean, boolean, bigint, text, boolean, text) IS
     'makes a table of a query''s rows with their clusters, which lsh_refresh_clusters keeps up to date. '

@@ -64,9 +64,14 @@ void check_result(const ReturnSetInfo& result, Oid id_type, int ids, std::span<c
     for (int i = 0; fits && i < columns->natts; i++)
         fits = TupleDescAttr(columns, i)->atttypid == (i < ids ? id_type : others[static_cast<std::size_t>(i - ids)]);
     if (!fits)
-        ereport(ERROR,
-                errcode(ERRCODE_DATATYPE_MISMATCH),
-                errmsg("columns of the result are not of the types that the call gives"));
+        fail_result();
+}
+
+void fail_result()
+{
+    ereport(ERROR,
+            errcode(ERRCODE_DATATYPE_MISMATCH),
+            errmsg("columns of the result are not of the types that the call gives"));
 }
 
 double arg_threshold_of(const call_form& form)

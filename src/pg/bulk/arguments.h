@@ -65,6 +65,7 @@ Oid arg_id_type(const call_form& form);
 // An ERROR unless the first `ids` columns of the result have the type of ids, and the others have the types `others`.
 // Callers of the named form declare the result columns themselves.
 void check_result(const ReturnSetInfo& result, Oid id_type, int ids, std::span<const Oid> others);
+[[noreturn]] void fail_result();
 
 // The threshold of a call; an ERROR if it is NULL or out of range.
 double arg_threshold_of(const call_form& form);

@@ -200,7 +200,7 @@ bool take_row_of_query(TupleTableSlot* slot, DestReceiver* self)
 
 } // namespace
 
-void take_columns(bulk_call& call, TupleDesc columns)
+void check_columns(bulk_call& call, TupleDesc columns)
 {
     if (columns->natts < 2)
         fail_columns(call, columns);
@@ -233,8 +233,15 @@ void take_columns(bulk_call& call, TupleDesc columns)
                 errmsg("both queries must return a column named scope, of one type, or neither"));
     if (OidIsValid(rank))
         require_order(rank, "The query's column rank needs an order.");
-    if (first) {
-        call.from_texts = texts;
+    call.from_texts = texts;
+}
+
+void take_columns(bulk_call& call, TupleDesc columns)
+{
+    check_columns(call, columns);
+    const Oid rank = type_of(columns, call.rank_column);
+    const Oid scope = type_of(columns, call.scope_column);
+    if (!OidIsValid(call.ids.type)) {
         call.ids = open_datums(call.budget, call.wanted.id_type);
         if (call.wanted.lone_ids)
             call.lone_ids = open_datums(call.budget, call.wanted.id_type);
@@ -287,6 +294,7 @@ void prepare_call(bulk_call& fresh, FunctionCallInfo fcinfo, const bulk_request&
     fresh.wanted = wanted;
     fresh.budget = make_budget(fresh);
     fresh.signature_type = signature_type(fcinfo->flinfo->fn_oid);
+    fresh.is_internal = get_func_name(fcinfo->flinfo->fn_oid)[0] == '_';
     fresh.row_memory =
         AllocSetContextCreate(CurrentMemoryContext, "minhash_lsh row of a query", ALLOCSET_DEFAULT_SIZES);
 }

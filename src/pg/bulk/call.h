@@ -57,6 +57,10 @@ Call& start_call(FunctionCallInfo fcinfo, const bulk_request& wanted)
     return call;
 }
 
+// Records which columns of a query have texts or signatures, scopes and ranks. An ERROR if the call cannot use the
+// columns, or if they do not match the columns of the first query.
+void check_columns(bulk_call& call, TupleDesc columns);
+
 // Runs a query as the user, and passes its rows to the engine. If there are two queries, rows with numbers below
 // first_count belong to the first query.
 void read_query(bulk_call& call, const planned_select& query);

@@ -172,6 +172,8 @@ const char* suggest_call(Oid function, Oid relation, const char* id, const char*
     }
     relation_close(opened, AccessShareLock);
     const char* const query = psprintf("SELECT %s FROM %s", columns, from);
+    if (called.starts_with('_')) // a function that another one has called with the user's query
+        return query;
     return psprintf("SELECT * FROM %s(%s%s)", called.data(), quote_literal_cstr(query), id_type);
 }
 
@@ -258,7 +260,8 @@ void run_select(const planned_select& query,
     to.query = running;
     call.estimated = true;
     ErrorContextCallback context = {error_context_stack, tell_query, running};
-    error_context_stack = &context;
+    if (!call.is_internal)
+        error_context_stack = &context;
     ExecutorStart(running, 0);
     run_to_end(*running);
     ExecutorFinish(running);

@@ -1,0 +1,173 @@
+-- The settings of kept clusters are a row that the owner changes; and clusters that others damage are repaired.
+
+\getenv abs_srcdir PG_ABS_SRCDIR
+\set common :abs_srcdir '/sql/include/errors.sql'
+\i :common
+SET client_min_messages = warning;
+CREATE SCHEMA kept_settings;
+SET search_path = kept_settings, public;
+
+CREATE TABLE docs (id int PRIMARY KEY, body text, rank int, scope text);
+INSERT INTO docs VALUES (1, 'the quick brown fox jumps over the lazy dog'),
+    (2, 'the quick brown fox jumps over the lazy cat'),
+    (3, 'the quick brown fox jumps over my lazy cats'), (4, 'a text that is near nothing of what is there');
+-- The rows in which kept clusters differ from those of lsh_clusters(), with the settings of the clusters.
+CREATE FUNCTION wrong(kept regclass) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+    s record;
+    found bigint;
+BEGIN
+    EXECUTE format('SELECT * FROM %s', _lsh_kept_settings_table(kept)) INTO s;
+    EXECUTE format('SELECT count(*) FROM lsh_clusters($1, NULL::%s, threshold => $2, near_representative => $3,
+            singletons => true) AS c FULL JOIN %s AS k USING (id, representative, similarity)
+        WHERE c.cluster_id IS NULL OR k.cluster_id IS NULL', (SELECT format_type(atttypid, -1) FROM pg_attribute
+            WHERE attrelid = kept AND attname = 'id'), kept) INTO found USING s.query, s.threshold,
+                s.near_representative;
+    RETURN found;
+END $$;
+
+-- A change of settings is noticed whatever the query returns, also if all ranks and scopes are NULL.
+SELECT clusters_made, query, settings.* FROM (VALUES ('a', 'SELECT id, body FROM docs'),
+    ('b', 'SELECT id, body, rank FROM docs'), ('c', 'SELECT id, body, scope FROM docs'),
+    ('d', 'SELECT id, body, scope, rank FROM docs')) AS q (name, query),
+    LATERAL lsh_create_clusters(name, query, threshold => 0.95), LATERAL (SELECT wrong(name::regclass)) AS settings;
+UPDATE a_settings SET threshold = 0.5;
+UPDATE b_settings SET threshold = 0.5;
+UPDATE c_settings SET threshold = 0.5;
+UPDATE d_settings SET threshold = 0.5;
+SELECT name, r.*, wrong(name::regclass) FROM unnest('{a,b,c,d}'::text[]) AS name,
+    lsh_refresh_clusters(name::regclass) AS r;
+UPDATE d_settings SET near_representative = false, query = 'SELECT id, body FROM docs WHERE id > 1';
+SELECT *, wrong('d') FROM lsh_refresh_clusters('d');
+-- NULL and the empty text are different scopes, and a rank that becomes NULL is a change.
+UPDATE docs SET scope = '' WHERE id = 2;
+SELECT *, wrong('c') FROM lsh_refresh_clusters('c');
+UPDATE docs SET rank = 1 WHERE id = 3;
+SELECT *, wrong('b') FROM lsh_refresh_clusters('b');
+UPDATE docs SET rank = NULL, scope = NULL;
+SELECT *, wrong('b') FROM lsh_refresh_clusters('b');
+SELECT *, wrong('c') FROM lsh_refresh_clusters('c');
+
+-- The settings are found wherever the tables go.
+SELECT refreshes FROM a_settings;
+CREATE SCHEMA "the % other";
+ALTER TABLE a SET SCHEMA "the % other";
+ALTER TABLE "the % other".a RENAME TO "A %1$s";
+ALTER TABLE a_settings RENAME TO "all ""settings""";
+SELECT * FROM lsh_refresh_clusters('"the % other"."A %1$s"', log => '"the % other"."log %s"');
+ALTER SCHEMA "the % other" RENAME TO other;
+INSERT INTO docs VALUES (5, 'the quick brown fox jumps over the lazy dogs');
+SELECT * FROM lsh_refresh_clusters('other."A %1$s"', log => 'other."log %s"');
+SELECT refreshes, clusters, row_count FROM "all ""settings""";
+DROP TABLE "all ""settings""";
+DROP TABLE other."A %1$s";
+SELECT to_regclass('"all ""settings"""');
+DELETE FROM docs WHERE id = 5;
+
+-- Numbers are not used twice, whatever copy of the tables is refreshed.
+SELECT lsh_create_clusters('first', 'SELECT id, body FROM docs');
+CREATE TABLE second (LIKE first INCLUDING ALL);
+INSERT INTO second TABLE first;
+INSERT INTO docs VALUES (6, 'a second text that is like none of all the others');
+SELECT rows_added, clusters_made FROM lsh_refresh_clusters('second');
+SELECT cluster_id, component, array_agg(id ORDER BY id) FROM second GROUP BY 1, 2 ORDER BY 1;
+UPDATE first_settings SET last_cluster_id = 0;
+INSERT INTO docs VALUES (7, 'and this is yet another one, which nobody has written before');
+SELECT rows_added, clusters_made FROM lsh_refresh_clusters('first');
+SELECT cluster_id, component, array_agg(id ORDER BY id) FROM first GROUP BY 1, 2 ORDER BY 1;
+DROP TABLE first CASCADE;
+DROP TABLE second;
+
+-- Rows that a foreign key deletes from the kept table, and rows that somebody changes there.
+DELETE FROM docs WHERE id > 3;
+SELECT lsh_create_clusters('kept', 'SELECT id, body FROM docs', threshold => 0.5);
+ALTER TABLE kept ADD FOREIGN KEY (id) REFERENCES docs ON DELETE CASCADE;
+DELETE FROM docs WHERE id = 1;
+SELECT *, wrong('kept') FROM lsh_refresh_clusters('kept');
+SELECT id, cluster_id, representative FROM kept ORDER BY id;
+UPDATE kept SET representative = 3, cluster_id = 77 WHERE id = 3;
+SELECT *, wrong('kept') FROM lsh_refresh_clusters('kept');
+UPDATE kept SET similarity = 0.123 WHERE id = 3;
+SELECT *, wrong('kept') FROM lsh_refresh_clusters('kept');
+DELETE FROM kept;
+SELECT *, wrong('kept') FROM lsh_refresh_clusters('kept');
+TRUNCATE kept;
+INSERT INTO kept (id, cluster_id, representative, similarity, component) VALUES (2, 1, 2, 1, 1);
+SELECT *, wrong('kept') FROM lsh_refresh_clusters('kept');
+
+-- A queue: ids may be there several times, and those that were looked at are gone.
+CREATE TABLE queue (id bigint, noted timestamptz DEFAULT now());
+INSERT INTO docs VALUES (8, 'the quick brown fox jumps over the lazy fox'), (9, 'none of these');
+INSERT INTO queue VALUES (8), (8), (NULL), (99);
+SELECT rows_added, wrong('kept') AS not_told FROM lsh_refresh_clusters('kept', changed => 'queue');
+SELECT count(*) FROM queue;
+INSERT INTO queue VALUES (9);
+SELECT rows_added, wrong('kept') FROM lsh_refresh_clusters('kept', changed => 'kept_settings.queue');
+CREATE UNIQUE INDEX queue_id ON queue (id);
+SELECT pg_temp.error_of($$SELECT lsh_refresh_clusters('kept', changed => 'queue')$$);
+
+-- A temporary table of the same name does not get in the way.
+CREATE TEMP TABLE beside AS SELECT 1 AS one;
+SELECT rows_added, clusters_made FROM lsh_create_clusters('beside', 'SELECT id, body FROM docs');
+SELECT count(*) FROM pg_temp.beside;
+SELECT count(*), wrong('kept_settings.beside') FROM kept_settings.beside;
+INSERT INTO docs VALUES (10, 'none of those, either');
+SELECT rows_added FROM lsh_refresh_clusters('kept_settings.beside');
+SELECT pg_temp.error_of($$SELECT lsh_create_clusters('beside', 'SELECT id, body FROM docs')$$);
+
+-- The tables must be in a schema whose owner is trusted, and belong to one owner.
+CREATE ROLE regress_lsh_eve;
+CREATE SCHEMA regress_lsh_eve AUTHORIZATION regress_lsh_eve;
+SELECT regexp_replace(pg_temp.error_of(
+    $$SELECT lsh_create_clusters('regress_lsh_eve.kept', 'SELECT id, body FROM docs')$$), 'schema of \S+$',
+    'schema of owner') AS error;
+ALTER TABLE kept_settings OWNER TO regress_lsh_eve;
+SELECT regexp_replace(pg_temp.error_of($$SELECT lsh_refresh_clusters('kept')$$), 'OWNER TO .*', 'OWNER TO …') AS error;
+ALTER TABLE kept_settings OWNER TO CURRENT_USER;
+SELECT rows_added FROM lsh_refresh_clusters('kept');
+DROP SCHEMA regress_lsh_eve;
+DROP ROLE regress_lsh_eve;
+
+-- Keys and ranks of several columns, and ranks of types that have no hash function of their own.
+CREATE TYPE page_key AS (site text, nr bigint);
+CREATE TABLE pages AS SELECT i % 2 AS site, i AS nr, 'the quick brown fox jumps over the lazy dog' || i AS body
+    FROM generate_series(1, 6) AS i;
+SELECT rows_added, clusters_made
+FROM lsh_create_clusters('of_pages', 'SELECT (site, nr)::page_key, body, (length(body), -nr) AS rank FROM pages');
+UPDATE pages SET body = 'not the same at all' WHERE nr = 6;
+SELECT rows_changed, wrong('of_pages') FROM lsh_refresh_clusters('of_pages');
+SELECT pg_temp.error_of($$SELECT lsh_create_clusters('x', 'SELECT (site, nr), body FROM pages')$$);
+CREATE FUNCTION try_rank(rank text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    changed bigint;
+BEGIN
+    PERFORM lsh_create_clusters('ranked', format('SELECT nr, body, %s AS rank FROM pages', rank));
+    UPDATE pages SET nr = -nr WHERE nr = 3;
+    changed := (SELECT rows_added + rows_changed FROM lsh_refresh_clusters('ranked'));
+    UPDATE pages SET nr = -nr WHERE nr = -3;
+    PERFORM lsh_refresh_clusters('ranked');
+    RETURN format('%s changed, %s wrong', changed, wrong('ranked'));
+END $$;
+SELECT try_rank('nr::int::bit(8)');
+DROP TABLE ranked;
+SELECT try_rank('to_tsvector(body)');
+DROP TABLE ranked;
+SELECT try_rank('nr::money');
+DROP TABLE ranked;
+
+-- The settings of a session do not matter.
+SET standard_conforming_strings = off;
+SET escape_string_warning = off;
+SELECT rows_added, clusters_made FROM lsh_create_clusters('nonconforming', 'SELECT id, body FROM docs');
+SELECT rows_added FROM lsh_refresh_clusters('nonconforming', changed => 'SELECT 1', log => 'nonconforming_log');
+RESET standard_conforming_strings;
+RESET escape_string_warning;
+CREATE TYPE "f%1$s" AS (a int);
+SELECT rows_added, clusters_made FROM lsh_create_clusters('"100%s"', 'SELECT row(id)::"f%1$s", body FROM docs');
+UPDATE docs SET body = body || '%s' WHERE id = 2;
+SELECT rows_changed, wrong('"100%s"') FROM lsh_refresh_clusters('"100%s"', changed => 'SELECT row(2)::"f%1$s"',
+    log => '"%I"');
+SELECT event, id FROM "%I";
+
+RESET search_path;
+DROP SCHEMA kept_settings, other CASCADE;

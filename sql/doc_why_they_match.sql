@@ -49,9 +49,17 @@ SELECT id, shingle_headline(body, kept, 'StartSel="[", StopSel="]"') AS goes,
     representative, shingle_headline(kept, body, 'StartSel="[", StopSel="]"') AS stays
 FROM article_removals WHERE class >= '3' ORDER BY similarity, id \gx
 
-DELETE FROM article_removals WHERE id = 8;
+CREATE TABLE not_duplicates (left_id bigint, right_id bigint, decided_by text DEFAULT current_user,
+    decided_at timestamptz DEFAULT now(), PRIMARY KEY (left_id, right_id));
+INSERT INTO not_duplicates SELECT id, representative FROM article_removals WHERE id = 8;
+SELECT id, representative, size, round(similarity::numeric, 3) AS similarity
+FROM lsh_clusters('SELECT id, body FROM articles', threshold => 0.7, near_representative => true,
+                  apart => 'SELECT left_id, right_id FROM not_duplicates') ORDER BY id;
+
 BEGIN;
-DELETE FROM articles USING article_removals r WHERE articles.id = r.id;
+DELETE FROM articles USING lsh_clusters('SELECT id, body FROM articles', threshold => 0.7, near_representative => true,
+                                        apart => 'SELECT left_id, right_id FROM not_duplicates') c
+WHERE articles.id = c.id AND c.id <> c.representative;
 SELECT id FROM articles ORDER BY id;
 
 ROLLBACK;

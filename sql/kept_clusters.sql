@@ -331,9 +331,9 @@ BEGIN
         'lsh_clusters(query text, id integer, threshold text, near_representative text, singletons boolean)
             RETURNS SETOF record',
         '_lsh_kept_pairs(text, anyelement, float8, float8, int, int, text, int, int, int, text, boolean, boolean,
-            bigint, text, text) RETURNS SETOF record',
+            bigint, text, text, text) RETURNS SETOF record',
         '_lsh_kept_clusters(text, text, float8, float8, int, int, text, int, int, int, text, boolean, boolean,
-            bigint, text, boolean, boolean) RETURNS SETOF record',
+            bigint, text, boolean, boolean, text) RETURNS SETOF record',
         'lsh_refresh_clusters(regclass, OUT rows_added bigint, OUT clusters_made bigint)',
         '_lsh_kept_locked_name(oid) RETURNS text', '_lsh_kept_query(text, text) RETURNS record',
         '_lsh_kept_table(text) RETURNS record'] LOOP
@@ -354,9 +354,9 @@ ROLLBACK;
 
 -- Errors of the internal functions that refreshes call.
 SELECT pg_temp.error_of($$SELECT FROM _lsh_kept_pairs('SELECT 1, ''a''', 'int8', 0.8, NULL, NULL, NULL, NULL, NULL,
-    NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL) AS x(a bigint, b integer, c float8)$$);
+    NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL) AS x(a bigint, b integer, c float8)$$);
 SELECT pg_temp.error_of($$SELECT FROM _lsh_kept_clusters('SELECT 1, ''a''', NULL, 0.8, NULL, NULL, NULL, NULL, NULL,
-    NULL, NULL, NULL, NULL, NULL, NULL, NULL, false, false) AS x(a bigint)$$);
+    NULL, NULL, NULL, NULL, NULL, NULL, NULL, false, false, NULL) AS x(a bigint)$$);
 
 -- The query runs with the rights of the owner, whoever refreshes: a superuser, or a member of the owner's role. Nobody
 -- else may.

@@ -171,3 +171,34 @@ SELECT event, id FROM "%I";
 
 RESET search_path;
 DROP SCHEMA kept_settings, other CASCADE;
+
+-- Rows that a person has told apart: they are in no cluster together, and a new verdict is seen by the next refresh.
+CREATE TABLE told_apart (left_id int, right_id int);
+CREATE TABLE judged (id int PRIMARY KEY, body text);
+INSERT INTO judged SELECT id, 'The quick brown fox jumps over the lazy dog near the bank of river number ' || id % 3
+    FROM generate_series(1, 9) id;
+INSERT INTO told_apart VALUES (2, 1), (77, 1);
+SELECT * FROM lsh_create_clusters('judged_clusters', 'SELECT id, body FROM judged', threshold => 0.8,
+    apart => 'SELECT left_id, right_id FROM told_apart');
+CREATE FUNCTION differs() RETURNS bigint LANGUAGE sql AS $$
+    SELECT count(*) FROM judged_clusters k FULL JOIN lsh_clusters('SELECT id, body FROM judged', threshold => 0.8,
+        near_representative => true, singletons => true, apart => 'SELECT left_id, right_id FROM told_apart') c USING (id)
+    WHERE (k.representative, k.similarity) IS DISTINCT FROM (c.representative, c.similarity)
+$$;
+SELECT differs(), count(DISTINCT cluster_id) FROM judged_clusters;
+SELECT * FROM lsh_refresh_clusters('judged_clusters');
+INSERT INTO told_apart VALUES (4, 1), (4, 2), (5, 5);
+SELECT * FROM lsh_refresh_clusters('judged_clusters', changed => 'SELECT 1 WHERE false');
+SELECT differs(), count(DISTINCT cluster_id) FROM judged_clusters;
+DELETE FROM told_apart WHERE left_id = 2;
+INSERT INTO judged VALUES (10, 'The quick brown fox jumps over the lazy dog near the bank of river number 1');
+SELECT * FROM lsh_refresh_clusters('judged_clusters');
+SELECT differs(), count(DISTINCT cluster_id) FROM judged_clusters;
+UPDATE judged_clusters_settings SET apart = NULL;
+SELECT * FROM lsh_refresh_clusters('judged_clusters');
+SELECT count(DISTINCT cluster_id) FROM judged_clusters;
+SELECT pg_temp.error_of($$SELECT lsh_create_clusters('connected', 'SELECT id, body FROM judged',
+    near_representative => false, apart => 'SELECT left_id, right_id FROM told_apart')$$);
+SELECT pg_temp.error_of($$SELECT lsh_create_clusters('connected', 'SELECT id, body FROM judged', apart => 'TABLE none')$$);
+DROP FUNCTION differs;
+DROP TABLE judged_clusters, judged, told_apart;

@@ -22,10 +22,11 @@ CREATE FUNCTION _lsh_kept_pairs(
     bag boolean,
     seed bigint,
     method text,
-    other_query text
+    other_query text,
+    apart text
 ) RETURNS SETOF record
     AS 'MODULE_PATHNAME', 'lsh_kept_pairs' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 1000;
-COMMENT ON FUNCTION _lsh_kept_pairs(text, regtype, double precision, double precision, integer, integer, text, integer, integer, integer, text, boolean, boolean, bigint, text, text) IS
+COMMENT ON FUNCTION _lsh_kept_pairs(text, regtype, double precision, double precision, integer, integer, text, integer, integer, integer, text, boolean, boolean, bigint, text, text, text) IS
     'lsh_pairs with the type of ids by its name';
 
 CREATE FUNCTION _lsh_kept_clusters(
@@ -45,10 +46,11 @@ CREATE FUNCTION _lsh_kept_clusters(
     seed bigint,
     method text,
     near_representative boolean,
-    singletons boolean
+    singletons boolean,
+    apart text
 ) RETURNS SETOF record
     AS 'MODULE_PATHNAME', 'lsh_kept_clusters' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 1000;
-COMMENT ON FUNCTION _lsh_kept_clusters(text, regtype, double precision, double precision, integer, integer, text, integer, integer, integer, text, boolean, boolean, bigint, text, boolean, boolean) IS
+COMMENT ON FUNCTION _lsh_kept_clusters(text, regtype, double precision, double precision, integer, integer, text, integer, integer, integer, text, boolean, boolean, bigint, text, boolean, boolean, text) IS
     'lsh_clusters with the type of ids by its name, and the component of each row';
 
 CREATE FUNCTION _lsh_kept_query(query text, search_path text, origin text,

@@ -27,6 +27,7 @@ CREATE TYPE _lsh_kept AS (
     equal text,              -- the operator that compares ids
     arguments text,          -- of lsh_pairs() and lsh_clusters(), from threshold to method
     near boolean,
+    apart text,              -- the query of verdicts: which rows a person has told apart
     is_told boolean,         -- only some rows are looked at
     everything boolean,      -- all rows are clustered again
     hash_seed bigint,
@@ -124,7 +125,7 @@ BEGIN
             quote_literal(concat('SELECT q.id', k.columns, ' FROM ', k.source, ' AS q(id, content)
                 WHERE q.content IS NOT NULL AND coalesce(CAST(q.id AS pg_catalog.text) COLLATE pg_catalog."C"
                 OPERATOR(pg_catalog.<>) ALL (CAST(', quote_literal(fresh), ' AS pg_catalog.text[])), false)')),
-            ' AS pg_catalog.text)) AS p(left_id ', k.id_type, ', right_id ', k.id_type, ', similarity pg_catalog.float8)
+            ' AS pg_catalog.text), CAST(NULL AS pg_catalog.text)) AS p(left_id ', k.id_type, ', right_id ', k.id_type, ', similarity pg_catalog.float8)
             JOIN ', k.target, ' AS t ON t.id ', k.equal, ' p.right_id'), k.path) AS t(component bigint);
     END IF;
 END $$;
@@ -182,7 +183,8 @@ BEGIN
             quote_literal(CASE WHEN k.everything THEN 'SELECT * FROM ' || k.source || ' AS q'
                 ELSE @extschema@._lsh_kept_subset(k, k.ranked_columns, wanted) END), ' AS pg_catalog.text), CAST(',
                     quote_literal(k.id_type),
-            ' AS pg_catalog.regtype), ', k.arguments, ', CAST(', quote_literal(k.near), ' AS pg_catalog.bool), true)
+            ' AS pg_catalog.regtype), ', k.arguments, ', CAST(', quote_literal(k.near), ' AS pg_catalog.bool), true, CAST(',
+            quote_nullable(k.apart), ' AS pg_catalog.text))
             AS c(id ', k.id_type, ', cluster_id ', k.id_type, ', representative ', k.id_type, ', size pg_catalog.int8,
                 similarity pg_catalog.float8, component ', k.id_type, ')'), k.path)
             AS c(a text, b bigint, c bigint, d text, e double precision);
@@ -388,10 +390,9 @@ COMMENT ON FUNCTION _lsh_kept_locked_name(regclass) IS
 
 -- Reads the settings of a refresh, and the state of the kept table: is it as the last refresh has left it?
 CREATE FUNCTION _lsh_kept_prepare(clusters regclass, target text, state text, kept jsonb, is_told boolean,
-    OUT k _lsh_kept, OUT row_count bigint)
+    OUT k _lsh_kept, OUT row_count bigint, OUT settings jsonb)
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE STRICT SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    settings jsonb := @extschema@._lsh_kept_settings(kept);
     digest bigint;
     q record;
     l record;
@@ -399,6 +400,14 @@ BEGIN
     k.target := target;
     k.path := kept->>'search_path';
     k.near := kept->>'near_representative';
+    k.apart := rtrim(kept->>'apart', E'; \t\n');
+    -- What was told apart counts as a setting, so a new verdict makes the refresh cluster all rows again.
+    settings := @extschema@._lsh_kept_settings(kept) || jsonb_build_object('verdicts', (
+        SELECT concat(count(*), ' ', sum(hashtextextended(v.pair, 0)))
+        FROM (SELECT DISTINCT concat(least(r.a, r.b), E'\t', greatest(r.a, r.b)) AS pair
+              FROM @extschema@._lsh_kept_rows('SELECT CAST(v.left_id AS pg_catalog.text),
+                  CAST(v.right_id AS pg_catalog.text) FROM (' || k.apart || E'\n) AS v(left_id, right_id)', k.path)
+                  AS r(a text, b text)) AS v));
     k.query := rtrim(kept->>'query', E'; \t\n');
     SELECT * INTO q FROM @extschema@._lsh_kept_query(k.query, k.path, state);
     k.ids := q.id_type;
@@ -447,7 +456,8 @@ BEGIN
         -- microseconds. A lookup counts as at least 25 rows, because page costs are often set too low.
         k.lookup := l.condition;
         k.threshold := kept->>'threshold';
-        k.similarity := CASE WHEN NOT q.has_rank AND kept->>'max_bucket' IS NULL THEN l.similarity END;
+        k.similarity := CASE WHEN NOT q.has_rank AND coalesce(kept->>'max_bucket', k.apart) IS NULL
+            THEN l.similarity END;
         k.rows_of_lookup := CASE WHEN l.cost IS NOT NULL THEN greatest(25, l.cost / 2.5) END;
     END IF;
 END $$;
@@ -584,7 +594,7 @@ BEGIN
         digest = CASE WHEN $7 THEN 0 ELSE digest # coalesce(($8)[1], 0) END # coalesce(($8)[2], 0),
         contents = CASE WHEN $7 THEN 0 ELSE contents # coalesce(($8)[3], 0) END # coalesce(($8)[4], 0)', state)
         USING clusters, began, p.row_count + rows_added - rows_removed, w.figures, (p.k).last_cluster_id,
-            @extschema@._lsh_kept_settings(kept), (p.k).everything, w.digests;
+            p.settings, (p.k).everything, w.digests;
     IF NOT EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_class'::regclass AND objid = settings
                    AND refclassid = 'pg_class'::regclass AND refobjid = clusters AND deptype = 'a') THEN
         PERFORM @extschema@._lsh_tie_band_table(clusters, settings, CAST('{}' AS regprocedure[]), 1::smallint,
@@ -612,6 +622,7 @@ CREATE FUNCTION lsh_create_clusters(
     method text DEFAULT NULL,
     near_representative boolean DEFAULT true,
     search_path text DEFAULT pg_catalog.current_setting('search_path'),
+    apart text DEFAULT NULL,
     OUT rows_added bigint,
     OUT clusters_made bigint
 ) LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
@@ -649,11 +660,10 @@ BEGIN
         hash_seed bigint NOT NULL DEFAULT hashtextextended(CAST(gen_random_uuid() AS text), 0), digest bigint,
         contents bigint)', state);
     EXECUTE format('INSERT INTO %s (query, search_path, threshold, recall, bands, rows, verify, max_bucket, num_hashes,
-        shingle_size, unit, fold, bag, seed, method, near_representative)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)', state)
+        shingle_size, unit, fold, bag, seed, method, near_representative, apart)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)', state)
         USING query, search_path, threshold, recall, bands, rows, verify, max_bucket, num_hashes, shingle_size, unit,
-            fold,
-            bag, seed, method, near_representative;
+            fold, bag, seed, method, near_representative, apart;
     EXECUTE format('CREATE TABLE %1$s (id %2$s PRIMARY KEY, cluster_id bigint NOT NULL, representative %2$s NOT NULL,
         similarity double precision NOT NULL, component bigint NOT NULL,
         content_hash bigint DEFAULT CAST(CAST(%3$L AS regclass) AS bigint))', target, id_type, state);
@@ -665,6 +675,6 @@ BEGIN
     END IF;
     EXECUTE format('ANALYZE %s', target);
 END $$;
-COMMENT ON FUNCTION lsh_create_clusters(text, text, double precision, double precision, integer, integer, text, integer, integer, integer, text, boolean, boolean, bigint, text, boolean, text) IS
+COMMENT ON FUNCTION lsh_create_clusters(text, text, double precision, double precision, integer, integer, text, integer, integer, integer, text, boolean, boolean, bigint, text, boolean, text, text) IS
     'makes a table of a query''s rows with their clusters, which lsh_refresh_clusters keeps up to date. '
     'Example: lsh_create_clusters(''article_clusters'', ''SELECT id, body FROM articles'')';

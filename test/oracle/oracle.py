@@ -483,12 +483,86 @@ class Oracle:
                 self.find(f'the order of rows changes the answer: {reverse} instead of {steady}')
         return found
 
+    # Verdicts.
+
+    def make_verdicts(self):
+        """Makes the table `told` of verdicts, mostly on the pairs in `got`, in either order; some have ids that are
+        gone, one id twice, or a NULL."""
+        given, chance = self.given, self.given.chance
+        most = chance.choice([1, 10, 1000, 10**6])
+        of = given.id_type
+        self.run(f"""DROP TABLE IF EXISTS told; CREATE TEMP TABLE told AS
+            WITH gone AS (SELECT {ID_TYPES[of]} AS gone FROM generate_series(20000, 20002) n)
+            SELECT left_id::{of}, right_id::{of} FROM (
+                SELECT left_id, right_id FROM got ORDER BY md5(place::text) LIMIT {most}) AS a
+            UNION ALL SELECT right_id::{of}, left_id::{of} FROM (
+                SELECT left_id, right_id FROM got ORDER BY md5('x' || place) LIMIT {most}) AS b
+            UNION ALL SELECT l.id, r.id FROM input l JOIN input r ON r.n = l.n * 7 % {len(given.rows)} + 1
+                WHERE l.n < {most}
+            UNION ALL SELECT id, gone FROM input, gone WHERE n < 9 UNION ALL SELECT gone, gone FROM gone
+            UNION ALL SELECT id, NULL FROM input WHERE n < 4 UNION ALL SELECT id, id FROM input WHERE n % 3 = 1""")
+
+    def verdicts(self):
+        return 'SELECT left_id::{0}, right_id::{0} FROM told'.format(self.given.id_type)
+
+    def compare_apart(self, query, other):
+        """lsh_pairs() without the pairs that were told apart."""
+        given, chance = self.given, self.given.chance
+        more = {'other_query': other} if other else {}
+        self.fetch_pairs(self.call('lsh_pairs', query, more), STEADY)
+        self.make_verdicts()
+        self.use(self.with_workers(chance.choice(WORKERS))
+                 | {'maintenance_work_mem': chance.choice(['1MB', '64MB']) if given.shape_fixed else '64MB'})
+        self.counts['calls'] += 1
+        call = self.call('lsh_pairs', query, more | {'apart': self.verdicts()})
+        self.run(f'DROP TABLE IF EXISTS rest; CREATE TEMP TABLE rest AS SELECT * FROM {call}')
+        either = '' if other else ' UNION ALL SELECT right_id, left_id FROM told'
+        left_out, wrong = self.run(f"""
+            WITH kept AS (SELECT left_id, right_id, similarity FROM got WHERE NOT EXISTS (
+                SELECT FROM (TABLE told{either}) t (l, r) WHERE l = left_id AND r = right_id))
+            SELECT (SELECT count(*) FROM got) - (SELECT count(*) FROM kept),
+                (SELECT count(*) FROM (TABLE kept EXCEPT ALL TABLE rest) a)
+                + (SELECT count(*) FROM (TABLE rest EXCEPT ALL TABLE kept) b)""")[0]
+        self.counts['pairs told apart'] += left_out
+        if wrong:
+            self.find(f'apart makes {wrong} pairs differ, and should leave out {left_out}')
+
+    def check_apart(self, clusters, found):
+        """In clusters that have all rows of the query: no two rows are together that were told apart; and a row that
+        is near the representative of a better cluster is not in it only if a better row there keeps it out."""
+        apart = collections.defaultdict(set)
+        for left, right in self.run('SELECT l.n, r.n FROM told JOIN input l ON l.id = left_id'
+                                    ' JOIN input r ON r.id = right_id WHERE l.n <> r.n'):
+            apart[left].add(right)
+            apart[right].add(left)
+        rank_of = lambda row: ((row[5] is None, row[5] or 0) if self.ranked else (False, 0), row[6])
+        order = {row[0]: rank_of(row) for rows in clusters.values() for row in rows}
+        for representative, rows in clusters.items():
+            members = {row[0] for row in rows}
+            if any(apart[n] & members for n in members):
+                self.find('two rows of a cluster were told apart')
+            for n in order:
+                if n in members or order[n] < order[representative] or not {n, representative} <= self.set_of.keys():
+                    continue
+                number, best = self.set_of[n], self.set_of[representative]
+                home = self.home[n]
+                if order[home] < order[representative] or not (found[number, best] or found[best, number]):
+                    continue
+                if not any(order[m] < order[n] for m in apart[n] & members):
+                    self.find('a row is not in the first cluster that could have it')
+                self.counts['rows kept out'] += 1
+
     # Clusters.
 
     def compare_clusters(self, query, found):
         chance = self.given.chance
         near_representative, singletons = chance.random() < 0.3, chance.random() < 0.3
-        call = self.call('lsh_clusters', query, {'near_representative': near_representative, 'singletons': singletons})
+        more = {}
+        if self.told and len(self.in_query[0]) <= MANY:
+            near_representative = singletons = True
+            more = {'apart': self.verdicts()}
+        call = self.call('lsh_clusters', query,
+                         {'near_representative': near_representative, 'singletons': singletons} | more)
         answers = []
         for settings in STEADY, self.with_workers(chance.choice(WORKERS)):
             self.use(settings)
@@ -504,6 +578,9 @@ class Oracle:
             clusters[row[2]].append(row)
         for representative, rows in clusters.items():
             self.check_cluster(representative, rows, near_representative)
+        if more:
+            self.home = {row[0]: row[2] for row in answers[0]}
+            self.check_apart(clusters, found)
         if len({row[0] for row in answers[0]}) != len(answers[0]):
             self.find('a row is in two clusters')
         if singletons and {row[0] for row in answers[0]} != set(self.in_query[0]):
@@ -639,6 +716,9 @@ class Oracle:
                 raise
             self.counts['refused'] += 1
             return
+        self.told = given.measure == 'jaccard' and given.chance.random() < 0.4
+        if self.told:
+            self.compare_apart(*queries[:2])
         if not given.crossing and given.measure == 'jaccard':
             if given.chance.random() < 0.3:
                 self.compare_components()

@@ -45,6 +45,7 @@ my @integers = qw(0 1 -1 2 5 17 255 256 4096 4097 65536 2147483647 -2147483648);
 my %usual = (
     query => [ q('TABLE source'), q('SELECT id, ''the same text, or nearly: '' || id FROM source') ],
     other_query => [ q('TABLE source') ],
+    apart => [ q('SELECT id, id + 1 FROM source'), q('SELECT a.id, b.id FROM source a, source b') ],
     unit => [ q('char'), q('word') ],
     method => [ q('fss'), q('classic') ],
     verify => [ q('estimate'), q('exact') ],

@@ -40,6 +40,8 @@ problem every_way(int kind)
     for (std::uint32_t row = 0; row < made.count(); row++)
         made.ranks.push_back(row % 7);
     made.first_count = 50;
+    if (kind < 2)
+        tell_apart(made, random);
     if (kind > 3) {
         made.task.sets_only = true;
         made.task.recall = 0.99;

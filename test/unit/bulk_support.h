@@ -431,11 +431,21 @@ struct problem {
     int workers = 0;
     std::vector<std::uint32_t> scopes; // the scopes of rows, in scoped tasks
     bool far = false;
-    std::uint32_t elsewhere = 0; // rows can be read again, except those whose number is a multiple of this
+    std::vector<std::uint32_t> ids;      // for each row, the number of its id, or no_row; empty: there are no verdicts
+    std::vector<bulk::verdict> verdicts; // about these ids
+    std::uint32_t elsewhere = 0;         // rows can be read again, except those whose number is a multiple of this
 
     std::uint64_t place_of(std::uint32_t row) const { return elsewhere == 0 || row % elsewhere == 0 ? 0 : row + 1; }
 
     std::uint32_t scope_of(std::uint32_t row) const { return scopes.empty() ? 0 : scopes[row]; }
+
+    bool are_apart(std::uint32_t a, std::uint32_t b) const
+    {
+        return !ids.empty() && std::any_of(verdicts.begin(), verdicts.end(), [&](const bulk::verdict& each) {
+            return (each.left == ids[a] && each.right == ids[b] && (crossing || each.left != each.right)) ||
+                   (!crossing && each.left == ids[b] && each.right == ids[a] && each.left != each.right);
+        });
+    }
 
     std::uint32_t count() const { return static_cast<std::uint32_t>(from_texts ? texts.size() : slots.size()); }
 };
@@ -469,6 +479,7 @@ struct engine_call {
     job what;
     std::uint64_t large_buckets;
     bulk::memory_budget budget;
+    bulk::apart_rows apart = {};
 };
 
 inline bulk::text_bytes bytes_of(const std::string& text)
@@ -514,9 +525,28 @@ inline row_set& take_rows(engine_call& call)
     return rows;
 }
 
+// Takes the verdicts of a problem whose rows have been taken.
+inline void take_verdicts(engine_call& call, row_set& rows)
+{
+    const problem& given = *call.given;
+    std::uint32_t ids = 0;
+    call.apart = {};
+    call.apart.owner = call.host;
+    for (const bulk::verdict& each : given.verdicts) {
+        bulk::take_verdict(call.apart, each);
+        ids = std::max({ids, each.left + 1, each.right + 1});
+    }
+    bulk::end_verdicts(call.apart, ids, given.crossing);
+    for (std::uint32_t row = 0; row < rows.count; row++)
+        bulk::set_id(call.apart, row, given.ids[row] < ids ? given.ids[row] : bulk::no_row);
+    rows.apart = &call.apart;
+}
+
 inline void call_engine(engine_call& call)
 {
     row_set& rows = take_rows(call);
+    if (!call.given->ids.empty())
+        take_verdicts(call, rows);
     if (rows.task.sets_only)
         bulk::find_contained_pairs(rows, call.given->crossing, keep_pair);
     else if (call.what == job::pairs && rows.count > 1)
@@ -599,12 +629,15 @@ public:
         return leader[a] == leader[b] || candidates.count(std::minmax(leader[a], leader[b])) > 0;
     }
 
-    pair_list pairs() const
+    // The near pairs that meet. Those that must stay apart are left out, unless `all` are wanted.
+    pair_list pairs(bool all = false) const
     {
         pair_list found;
         for (std::uint32_t a = 0; a < size; a++)
             for (std::uint32_t b = a + 1; b < size; b++) {
                 if (given.crossing && !(a < given.first_count && b >= given.first_count))
+                    continue;
+                if (!all && given.are_apart(a, b))
                     continue;
                 if (leader[a] == leader[b])
                     found.emplace_back(a, b, 1);
@@ -620,7 +653,7 @@ public:
         std::vector<std::uint32_t> root(size);
         for (std::uint32_t row = 0; row < size; row++)
             root[row] = row;
-        for (const auto& [a, b, near] : pairs()) {
+        for (const auto& [a, b, near] : pairs(true)) {
             const std::uint32_t smaller = std::min(root[a], root[b]);
             const std::uint32_t larger = std::max(root[a], root[b]);
             std::replace(root.begin(), root.end(), larger, smaller);
@@ -640,7 +673,10 @@ public:
                 for (const std::uint32_t row : rows) {
                     const bool near = !given.clusters.near_representative || cluster.empty() ||
                                       leader[cluster[0]] == leader[row] || similarity(cluster[0], row) >= 0;
-                    (near ? cluster : left).push_back(row);
+                    const bool apart = std::any_of(cluster.begin(), cluster.end(), [&](std::uint32_t member) {
+                        return given.are_apart(member, row);
+                    });
+                    (near && !apart ? cluster : left).push_back(row);
                 }
                 if (cluster.size() > 1 || given.clusters.singletons) {
                     auto& members = found.emplace_back();
@@ -744,6 +780,18 @@ inline problem many_alike(std::size_t count)
         made.ranks.push_back(row * 37 % 101);
     made.first_count = static_cast<std::uint32_t>(count / 3);
     return made;
+}
+
+// Tells rows of a problem apart; some rows have the same id, and some verdicts are on one id or on ids of no row.
+inline void tell_apart(problem& given, random_source& random)
+{
+    const std::size_t count = given.count();
+    given.clusters.near_representative = true;
+    for (std::size_t row = 0; row < count; row++)
+        given.ids.push_back(static_cast<std::uint32_t>(random.below(8) == 0 ? random.below(count) : row));
+    for (std::size_t i = random.below(count * (1 + random.below(12)) + 1); i > 0; i--)
+        given.verdicts.push_back(
+            {static_cast<std::uint32_t>(random.below(count + 3)), static_cast<std::uint32_t>(random.below(count + 3))});
 }
 
 inline problem random_problem(random_source& random, std::size_t most_rows)

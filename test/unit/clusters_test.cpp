@@ -42,6 +42,36 @@ TEST(clusters, chains_are_one_cluster_unless_members_must_be_near)
     EXPECT_EQ(check_clusters(given), "");
 }
 
+// Some verdicts are on twins, on rows with one id, on ids of no row, or on an id and itself.
+TEST(clusters, have_no_rows_that_were_told_apart)
+{
+    support::random_source random = {86};
+    for (int round = 0; round < 500; round++) {
+        problem given = bulk_support::random_problem(random, 60);
+        bulk_support::tell_apart(given, random);
+        ASSERT_EQ(check_clusters(given), "") << "round " << round;
+    }
+}
+
+// All rows are near each other. The row that was told apart from the best row leads a cluster of its own, and the row
+// that was told apart from another member of the first cluster joins it.
+TEST(clusters, take_rows_that_better_clusters_must_not_have)
+{
+    problem given;
+    given.task.scheme = support::default_scheme;
+    given.task.shape = {64, 2};
+    given.task.threshold = 0.8;
+    given.task.exact = true;
+    given.texts = std::vector<std::string>(6, "the same text");
+    given.ranks = std::vector<std::uint32_t>(6, 0);
+    given.clusters.near_representative = true;
+    given.ids = {0, 1, 2, 3, 4, minhash::bulk::no_row};
+    given.verdicts = {{2, 0}, {1, 3}, {4, 4}, {7, 9}, {0, 2}};
+    const bulk_support::cluster_list expected = {{{0, 1}, {1, 1}, {4, 1}, {5, 1}}, {{2, 1}, {3, 1}}};
+    EXPECT_EQ(bulk_support::truth(given).clusters(), expected);
+    EXPECT_EQ(check_clusters(given), "");
+}
+
 // The buckets are large because they have many rows, or many pairs that may be near. Their rows belong to one cluster,
 // to several clusters, or are just too far apart.
 TEST(clusters, large_buckets_give_what_small_ones_give)

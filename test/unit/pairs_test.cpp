@@ -19,6 +19,34 @@ TEST(pairs, are_those_that_brute_force_finds)
     }
 }
 
+TEST(pairs, of_rows_that_were_told_apart_are_left_out)
+{
+    support::random_source random = {88};
+    for (int round = 0; round < 500; round++) {
+        problem given = bulk_support::random_problem(random, 60);
+        bulk_support::tell_apart(given, random);
+        ASSERT_EQ(check_pairs(given), "") << "round " << round;
+    }
+}
+
+// Between two queries, a verdict is on a row of the first and one of the second.
+TEST(pairs, across_queries_are_told_apart_in_one_direction)
+{
+    problem given;
+    given.task.scheme = support::default_scheme;
+    given.task.shape = {64, 2};
+    given.task.threshold = 0.8;
+    given.task.exact = true;
+    given.texts = std::vector<std::string>(4, "the same text");
+    given.first_count = 2;
+    given.crossing = true;
+    given.ids = {0, 1, 0, 1};
+    given.verdicts = {{0, 0}, {0, 1}};
+    const bulk_support::pair_list expected = {{1, 2, 1}, {1, 3, 1}};
+    EXPECT_EQ(bulk_support::truth(given).pairs(), expected);
+    EXPECT_EQ(check_pairs(given), "");
+}
+
 TEST(pairs, large_buckets_give_what_small_ones_give)
 {
     for (const bool crossing : {false, true}) {

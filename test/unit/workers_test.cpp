@@ -43,6 +43,8 @@ TEST(workers, number_of_them_changes_nothing)
     long helped = 0;
     for (int round = 0; round < 150; round++) {
         problem given = random_problem(random, 80);
+        if (round % 3 == 0)
+            tell_apart(given, random);
         for (const job what : {job::pairs, job::clusters}) {
             given.crossing = given.crossing && what == job::pairs;
             const result alone = solve(given, what, 0);

@@ -67,16 +67,30 @@ inline std::uint32_t likely_number(const numbering& numbers, std::uint32_t hash)
     })]);
 }
 
+// The entry of a value, or the free entry where it belongs.
+template <typename IsSame>
+std::size_t entry_of(const numbering& numbers, std::uint32_t hash, IsSame&& is_same)
+{
+    return probe(numbers.mask, hash, [&](std::size_t place) {
+        const std::uint64_t entry = numbers.entries[place];
+        return entry == no_entry || (entry >> 32 == hash && is_same(static_cast<std::uint32_t>(entry)));
+    });
+}
+
+// The number of a value, or no_row if it has none.
+template <typename IsSame>
+std::uint32_t known_number(const numbering& numbers, std::uint32_t hash, IsSame&& is_same)
+{
+    return static_cast<std::uint32_t>(numbers.entries[entry_of(numbers, hash, is_same)]);
+}
+
 // The number of a value. A new value gets the next number: what numbers.count was before the call. is_same(number)
 // returns whether the value with that number is the same. Users must not be able to predict the hash. No more than
 // `most_rows` values can have numbers.
 template <typename IsSame>
 std::uint32_t number_of(numbering& numbers, std::uint32_t hash, IsSame&& is_same)
 {
-    const std::size_t at = probe(numbers.mask, hash, [&](std::size_t place) {
-        const std::uint64_t entry = numbers.entries[place];
-        return entry == no_entry || (entry >> 32 == hash && is_same(static_cast<std::uint32_t>(entry)));
-    });
+    const std::size_t at = entry_of(numbers, hash, is_same);
     if (numbers.entries[at] != no_entry)
         return static_cast<std::uint32_t>(numbers.entries[at]);
     assert(numbers.count <= most_rows);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "bulk/buckets/buckets.h"
+#include "bulk/components/apart.h"
 #include "bulk/memory/store.h"
 #include "bulk/sets/text_signer.h"
 #include "bulk/tuning/choose_bands.h"
@@ -60,6 +61,8 @@ struct row_set {
     std::uint32_t* leader;          // the leader of each row (candidates.h); null: not found yet
     std::uint32_t* next;            // for each row, the next row with the same leader, or no_row
     std::uint32_t* rights;          // for each leader, its first row in the second query, or no_row; null if one query
+
+    apart_rows* apart; // rows that must not be pairs or in one cluster; set by the caller, or null
 
     std::uint64_t work;   // bytes of texts, plus an eighth of the bytes of signatures (host.least_work)
     shared_rows* shared;  // set by start_steps() (steps.h)

@@ -306,6 +306,13 @@ std::optional<double> known_similarity(const cluster_finder& finder, std::uint32
     return finder.met[second] == first ? std::optional(finder.met_similarity[second]) : std::nullopt;
 }
 
+// Whether a row may join the cluster that is being built.
+bool is_welcome(const cluster_finder& finder, std::uint32_t row)
+{
+    const apart_rows* const apart = finder.rows->apart;
+    return apart == nullptr || may_join(*apart, row);
+}
+
 // The similarity of two rows if they are near; after accept_all(), the similarity of any two rows of one scope.
 std::optional<double> near(cluster_finder& finder, std::uint32_t a, std::uint32_t b)
 {
@@ -316,7 +323,8 @@ std::optional<double> near(cluster_finder& finder, std::uint32_t a, std::uint32_
 
 // Splits a component into clusters, and emits them. `rows` are the rows of the component, the best first. The best row
 // and all rows near it form the first cluster. The best remaining row and all remaining rows near it form the next
-// cluster, and so on. After accept_all(), all rows form one cluster. A cluster of one row is emitted only on request.
+// cluster, and so on. Better rows join a cluster first, and a row that must stay apart from one of them is left for
+// later clusters. After accept_all(), all rows form one cluster. A cluster of one row is emitted only on request.
 void add_component(cluster_finder& finder, std::span<std::uint32_t> rows)
 {
     host& owner = *finder.rows->owner;
@@ -324,15 +332,21 @@ void add_component(cluster_finder& finder, std::span<std::uint32_t> rows)
     grow(owner, finder.similarities, 0, rows.size());
     std::uint32_t* const members = finder.members.values;
     double* const similarities = finder.similarities.values;
+    apart_rows* const apart = finder.rows->apart;
     while (!rows.empty()) {
         const std::uint32_t best = rows[0];
         std::size_t count = 0;
         std::size_t left = 0;
+        if (apart != nullptr)
+            begin_cluster(*apart);
         for (const std::uint32_t row : rows) {
             pause(owner);
-            if (const auto similarity = near(finder, best, row)) {
+            const auto similarity = is_welcome(finder, row) ? near(finder, best, row) : std::nullopt;
+            if (similarity) {
                 members[count] = row;
                 similarities[count++] = *similarity;
+                if (apart != nullptr)
+                    join_cluster(*apart, row);
             } else {
                 rows[left++] = row;
             }
@@ -370,6 +384,7 @@ void emit_components(cluster_finder& finder)
 
 std::uint64_t find_clusters(row_set& rows, const cluster_options& options, const cluster_sink& to)
 {
+    assert(rows.apart == nullptr || options.near_representative);
     cluster_finder finder = {};
     finder.rows = &rows;
     finder.options = options;

@@ -65,11 +65,12 @@ inline std::uint64_t count_found(const row_set& rows)
     return count;
 }
 
-// Passes a pair to the caller of the engine.
+// Passes a pair to the caller of the engine, unless its rows must stay apart.
 inline void emit_pair(const row_set& rows, pair_sink emit, const found_pair& pair)
 {
     pause(*rows.owner);
-    emit(*rows.owner, pair);
+    if (rows.apart == nullptr || !are_apart(*rows.apart, pair.left, pair.right))
+        emit(*rows.owner, pair);
 }
 
 // Calls take(pair) for all pairs that were found, range by range. Then frees the stores of these pairs.

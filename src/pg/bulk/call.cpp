@@ -273,6 +273,8 @@ void take_row(bulk_call& call, TupleTableSlot* slot)
     id = convert_id(call.short_id, id);
     if (!no_value && take_value(call, slot, id, value)) {
         append_datum(call.ids, id, false);
+        if (call.verdicts != nullptr)
+            note_id(call, id);
         if (call.rank_column > 0) {
             bool no_rank;
             const Datum rank = slot_getattr(slot, call.rank_column, &no_rank);
@@ -319,6 +321,8 @@ void end_reading(bulk_call& call)
                               static_cast<unsigned long long>(call.skipped)));
     if (row_count(call) == 0)
         return;
+    if (call.verdicts != nullptr)
+        call.rows->apart = &call.verdicts->rows;
     choose_by_sample(call);
     bulk::start_steps(*call.rows);
 }

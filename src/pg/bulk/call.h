@@ -6,6 +6,7 @@
 #include "pg/bulk/arguments.h"
 #include "pg/bulk/datum_store.h"
 #include "pg/bulk/select.h"
+#include "pg/bulk/verdicts.h"
 
 #include "bulk/rows/rows.h"
 
@@ -27,6 +28,7 @@ struct bulk_call : bulk_host {
     int rank_column; // the number of the current query's rank column; 0: there is none
     int scope_column;
     numbered_values scopes; // the values of scopes, in scoped tasks
+    verdict_list* verdicts; // null: none were asked for
     datum_store lone_ids;   // ids of empty and NULL texts, which are not passed to the engine
     std::uint32_t lone_count;
     std::uint64_t skipped;     // how many rows were left out because of a NULL

@@ -120,6 +120,13 @@ std::uint32_t hash_of(numbered_values& known, Datum value)
     return static_cast<std::uint32_t>(DatumGetUInt64(FunctionCall2Coll(&known.hash, known.collation, value, secret)));
 }
 
+std::uint32_t known_number(numbered_values& known, Datum value, std::uint32_t hash)
+{
+    return bulk::known_number(known.numbers, hash, [&](std::uint32_t other) {
+        return has_number(known, value, other);
+    });
+}
+
 std::uint32_t number_of(numbered_values& known, Datum value, std::uint32_t hash)
 {
     const std::uint32_t count = known.numbers.count;

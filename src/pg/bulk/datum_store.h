@@ -57,6 +57,9 @@ void open_numbered(numbered_values& fresh, bulk_host& host, bulk::memory_budget&
 
 std::uint32_t hash_of(numbered_values& known, Datum value);
 
+// The number of a value, which must not be NULL; bulk::no_row if it has none. `hash` must be the result of hash_of().
+std::uint32_t known_number(numbered_values& known, Datum value, std::uint32_t hash);
+
 // The number of a value, which must not be NULL. A new value is kept, and gets the next number. `hash` must be the
 // result of hash_of().
 std::uint32_t number_of(numbered_values& known, Datum value, std::uint32_t hash);

@@ -121,20 +121,29 @@ void emit_lone(cluster_call& self)
 // the row's connected component
 Datum return_clusters(const call_form& form)
 {
-    enum { arg_near_representative = arg_own, arg_singletons };
+    enum { arg_near_representative = arg_own, arg_singletons, arg_apart };
 
     const FunctionCallInfo fcinfo = form.fcinfo;
     const int near_representative = position_of(form, arg_near_representative);
     const int singletons = position_of(form, arg_singletons);
+    const int apart = position_of(form, arg_apart);
     bulk_request wanted = arg_bulk(form);
     wanted.ranked = true;
     for (const int option : {near_representative, singletons})
         refuse_null(fcinfo, option);
     wanted.lone_ids = PG_GETARG_BOOL(singletons);
+    if (!PG_GETARG_BOOL(near_representative) && !PG_ARGISNULL(apart))
+        ereport(ERROR,
+                errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                errmsg("apart needs near_representative"),
+                errdetail("Otherwise rows that others connect are one cluster, and nothing says where to cut it."),
+                errhint("Use near_representative => true, or leave out apart."));
     cluster_call& self = start_call<cluster_call>(fcinfo, wanted);
     const Oid others[] = {INT8OID, FLOAT8OID, wanted.id_type};
     check_result(*self.result, wanted.id_type, 3, std::span(others).first(form.ids == id_form::named ? 3 : 2));
-    read_query(self, plan_select(fcinfo, arg_query));
+    const planned_select query = plan_select(fcinfo, arg_query);
+    read_verdicts(self, fcinfo, apart);
+    read_query(self, query);
     end_reading(self);
     if (row_count(self) > 0) {
         self.id_order = order_of(self.ids.type);
@@ -152,7 +161,7 @@ Datum return_clusters(const call_form& form)
 } // namespace
 
 // lsh_clusters(query, threshold, recall, bands, rows, verify, max_bucket, num_hashes, shingle_size,
-//              unit, fold, bag, seed, method, near_representative, singletons)
+//              unit, fold, bag, seed, method, near_representative, singletons, apart)
 MINHASH_FUNCTION(lsh_clusters) { return return_clusters({fcinfo, id_form::bigints}); }
 
 // lsh_clusters(query, anyelement, threshold, ...)

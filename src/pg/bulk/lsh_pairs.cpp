@@ -8,6 +8,7 @@
 #include "bulk/containment/containment.h"
 #include "bulk/search/pairs.h"
 
+#include <optional>
 #include <utility>
 
 extern "C" {
@@ -25,9 +26,9 @@ struct pair_call : bulk_call {
     MemoryContext pair_memory;
 };
 
-// Starts a call and reads its rows. `other_query` is the position of the argument for the second query. This argument
-// is NULL if there is only one query.
-pair_call& read_rows(const call_form& form, const bulk_request& wanted, int other_query)
+// Starts a call and reads its rows. `other_query` is the position of the argument for the second query, `apart` that of
+// the query of verdicts, if the function has this argument. Each argument can be NULL.
+pair_call& read_rows(const call_form& form, const bulk_request& wanted, int other_query, std::optional<int> apart)
 {
     const FunctionCallInfo fcinfo = form.fcinfo;
     pair_call& call = start_call<pair_call>(fcinfo, wanted);
@@ -36,6 +37,8 @@ pair_call& read_rows(const call_form& form, const bulk_request& wanted, int othe
     call.crossing = !PG_ARGISNULL(other_query);
     const planned_select first = plan_select(fcinfo, arg_query);
     const planned_select second = call.crossing ? plan_select(fcinfo, other_query) : first;
+    if (apart)
+        read_verdicts(call, fcinfo, *apart);
     read_query(call, first);
     if (call.crossing)
         read_query(call, second);
@@ -77,9 +80,9 @@ bool contains_smaller(const pair_call& call, const bulk::found_pair& pair, int o
 // -> (left_id, right_id, similarity)
 Datum return_pairs(const call_form& form)
 {
-    enum { arg_other_query = arg_own };
+    enum { arg_other_query = arg_own, arg_apart };
 
-    pair_call& call = read_rows(form, arg_bulk(form), position_of(form, arg_other_query));
+    pair_call& call = read_rows(form, arg_bulk(form), position_of(form, arg_other_query), position_of(form, arg_apart));
     if (row_count(call) > 1) {
         const std::uint64_t left_out = bulk::find_pairs(*call.rows, call.crossing, put_pair<is_falling>);
         notice_large_buckets(left_out, call.rows->task.max_bucket);
@@ -104,7 +107,7 @@ Datum return_contained(const call_form& form)
     wanted.texts.shingles = arg_shingling(fcinfo, position_of(form, arg_shingle_size));
     wanted.sets_only = true;
     wanted.texts_only = "The signature of a large text says little about a small one in it.";
-    pair_call& call = read_rows(form, wanted, position_of(form, arg_other_query));
+    pair_call& call = read_rows(form, wanted, position_of(form, arg_other_query), std::nullopt);
     if (row_count(call) > 1)
         bulk::find_contained_pairs(*call.rows, call.crossing, put_pair<contains_smaller>);
     return end_call(call);
@@ -113,7 +116,7 @@ Datum return_contained(const call_form& form)
 } // namespace
 
 // lsh_pairs(query, threshold, recall, bands, rows, verify, max_bucket, num_hashes, shingle_size,
-//           unit, fold, bag, seed, method, other_query)
+//           unit, fold, bag, seed, method, other_query, apart)
 MINHASH_FUNCTION(lsh_pairs) { return return_pairs({fcinfo, id_form::bigints}); }
 
 // lsh_pairs(query, anyelement, threshold, ...)

@@ -177,7 +177,7 @@ const char* suggest_call(Oid function, Oid relation, const char* id, const char*
     return psprintf("SELECT * FROM %s(%s%s)", called.data(), quote_literal_cstr(query), id_type);
 }
 
-void refuse_name(const char* query, Oid function)
+void refuse_name(const char* query, Oid function, const char* columns)
 {
     bool is_name;
     const Oid relation = named_relation(query, is_name);
@@ -185,12 +185,15 @@ void refuse_name(const char* query, Oid function)
         ereport(ERROR,
                 errcode(ERRCODE_SYNTAX_ERROR),
                 errmsg("query is the name of a table, not a SELECT"),
-                errhint("Use %s.", suggest_call(function, relation, nullptr, nullptr)));
+                errhint("Use %s.",
+                        columns != nullptr ? psprintf("SELECT %s FROM %s", columns, query)
+                                           : suggest_call(function, relation, nullptr, nullptr)));
     if (is_name)
         ereport(ERROR,
                 errcode(ERRCODE_SYNTAX_ERROR),
                 errmsg("query \"%s\" is neither a SELECT nor the name of a table", clip(query)),
-                errhint("Use, for example, SELECT id, body FROM articles."));
+                errhint("Use, for example, SELECT %s.",
+                        columns != nullptr ? psprintf("%s FROM not_duplicates", columns) : "id, body FROM articles"));
 }
 
 // Adds hints to errors that arise because the query is parsed on its own, and not where the user wrote it.
@@ -220,10 +223,10 @@ void tell_query(void* of) { errcontext("SQL statement \"%s\"", static_cast<const
 
 } // namespace
 
-planned_select plan_select(FunctionCallInfo fcinfo, int argument)
+planned_select plan_select(FunctionCallInfo fcinfo, int argument, const char* columns)
 {
     const char* const query = text_to_cstring(PG_GETARG_TEXT_PP(argument));
-    refuse_name(query, fcinfo->flinfo->fn_oid);
+    refuse_name(query, fcinfo->flinfo->fn_oid, columns);
     return plan_query(query);
 }
 
@@ -272,7 +275,7 @@ void run_select(const planned_select& query,
     call.estimated = false;
 }
 
-Oid check_ids(Oid wanted, Oid given)
+Oid check_ids(Oid wanted, Oid given, bool of_rows)
 {
     const Oid base = getBaseType(given);
     if (wanted == INT8OID && (base == INT2OID || base == INT4OID))
@@ -283,7 +286,8 @@ Oid check_ids(Oid wanted, Oid given)
     ereport(ERROR,
             errcode(ERRCODE_DATATYPE_MISMATCH),
             errmsg("ids of the query are of type %s, not %s", type, format_type_be(wanted)),
-            errhint("Give NULL::%s as the second argument, or cast the ids in the query.", type));
+            of_rows ? errhint("Give NULL::%s as the second argument, or cast the ids in the query.", type)
+                    : errhint("Cast them in the query of apart."));
 }
 
 // lsh_call_of_names(source, columns...): an ERROR that says what to write.

@@ -23,8 +23,8 @@ struct planned_select {
 
 // Plans the query that an argument contains. Call this between SPI_connect() and SPI_finish(). An ERROR if the query is
 // not a single SELECT that changes nothing. If the query is only the name of a table, a hint suggests a call with the
-// columns that the user probably means.
-planned_select plan_select(FunctionCallInfo fcinfo, int argument);
+// columns that the user probably means. If the query must return certain columns, `columns` names them for the hint.
+planned_select plan_select(FunctionCallInfo fcinfo, int argument, const char* columns = nullptr);
 
 // Plans a query that is not an argument.
 planned_select plan_query(const char* query);
@@ -55,8 +55,9 @@ inline void report_read(bulk_host& call, const char* phase, std::uint64_t read, 
 }
 
 // An ERROR if ids of type `given` cannot be used as ids of type `wanted`. Returns what convert_id() needs: if bigint is
-// wanted, and smallint or integer is given, this is the given type; otherwise it is InvalidOid.
-Oid check_ids(Oid wanted, Oid given);
+// wanted, and smallint or integer is given, this is the given type; otherwise it is InvalidOid. `of_rows` says whether
+// these are the ids of rows, and not of verdicts.
+Oid check_ids(Oid wanted, Oid given, bool of_rows = true);
 
 inline Datum convert_id(Oid short_id, Datum id)
 {

@@ -182,7 +182,8 @@ SELECT * FROM lsh_create_clusters('judged_clusters', 'SELECT id, body FROM judge
     apart => 'SELECT left_id, right_id FROM told_apart');
 CREATE FUNCTION differs() RETURNS bigint LANGUAGE sql AS $$
     SELECT count(*) FROM judged_clusters k FULL JOIN lsh_clusters('SELECT id, body FROM judged', threshold => 0.8,
-        near_representative => true, singletons => true, apart => 'SELECT left_id, right_id FROM told_apart') c USING (id)
+        near_representative => true, singletons => true, apart => 'SELECT left_id, right_id FROM told_apart') c
+        USING (id)
     WHERE (k.representative, k.similarity) IS DISTINCT FROM (c.representative, c.similarity)
 $$;
 SELECT differs(), count(DISTINCT cluster_id) FROM judged_clusters;
@@ -199,6 +200,7 @@ SELECT * FROM lsh_refresh_clusters('judged_clusters');
 SELECT count(DISTINCT cluster_id) FROM judged_clusters;
 SELECT pg_temp.error_of($$SELECT lsh_create_clusters('connected', 'SELECT id, body FROM judged',
     near_representative => false, apart => 'SELECT left_id, right_id FROM told_apart')$$);
-SELECT pg_temp.error_of($$SELECT lsh_create_clusters('connected', 'SELECT id, body FROM judged', apart => 'TABLE none')$$);
+SELECT pg_temp.error_of($$SELECT lsh_create_clusters('connected', 'SELECT id, body FROM judged',
+    apart => 'TABLE none')$$);
 DROP FUNCTION differs;
 DROP TABLE judged_clusters, judged, told_apart;

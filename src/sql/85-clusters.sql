@@ -125,7 +125,8 @@ BEGIN
             quote_literal(concat('SELECT q.id', k.columns, ' FROM ', k.source, ' AS q(id, content)
                 WHERE q.content IS NOT NULL AND coalesce(CAST(q.id AS pg_catalog.text) COLLATE pg_catalog."C"
                 OPERATOR(pg_catalog.<>) ALL (CAST(', quote_literal(fresh), ' AS pg_catalog.text[])), false)')),
-            ' AS pg_catalog.text), CAST(NULL AS pg_catalog.text)) AS p(left_id ', k.id_type, ', right_id ', k.id_type, ', similarity pg_catalog.float8)
+            ' AS pg_catalog.text), CAST(NULL AS pg_catalog.text)) AS p(left_id ', k.id_type, ', right_id ', k.id_type,
+            ', similarity pg_catalog.float8)
             JOIN ', k.target, ' AS t ON t.id ', k.equal, ' p.right_id'), k.path) AS t(component bigint);
     END IF;
 END $$;
@@ -183,8 +184,8 @@ BEGIN
             quote_literal(CASE WHEN k.everything THEN 'SELECT * FROM ' || k.source || ' AS q'
                 ELSE @extschema@._lsh_kept_subset(k, k.ranked_columns, wanted) END), ' AS pg_catalog.text), CAST(',
                     quote_literal(k.id_type),
-            ' AS pg_catalog.regtype), ', k.arguments, ', CAST(', quote_literal(k.near), ' AS pg_catalog.bool), true, CAST(',
-            quote_nullable(k.apart), ' AS pg_catalog.text))
+            ' AS pg_catalog.regtype), ', k.arguments, ', CAST(', quote_literal(k.near),
+            ' AS pg_catalog.bool), true, CAST(', quote_nullable(k.apart), ' AS pg_catalog.text))
             AS c(id ', k.id_type, ', cluster_id ', k.id_type, ', representative ', k.id_type, ', size pg_catalog.int8,
                 similarity pg_catalog.float8, component ', k.id_type, ')'), k.path)
             AS c(a text, b bigint, c bigint, d text, e double precision);
@@ -514,7 +515,7 @@ BEGIN
         t.relation := t.full_name;
     END IF;
     t.full_name := @extschema@._lsh_kept_locked_name(t.relation);
-    SELECT string_agg(concat(name, ' ', type), ', ') INTO missing
+    SELECT string_agg(concat(name, ' ', type), ', ' ORDER BY name) INTO missing
     FROM unnest('{refresh,refreshed_at,event,id,old_cluster_id,cluster_id,old_representative,representative}'::text[],
         ARRAY['bigint', 'timestamptz', 'text', k.ids::text, 'bigint', 'bigint', k.ids::text, k.ids::text])
         AS c(name, type)
@@ -569,7 +570,7 @@ BEGIN
             DETAIL = format('It must have the settings of the clusters in %s.', clusters),
             HINT = 'INSERT a row: query, threshold, near_representative and search_path.';
     END IF;
-    SELECT string_agg(name, ', ') INTO missing
+    SELECT string_agg(name, ', ' ORDER BY name) INTO missing
     FROM unnest('{id,cluster_id,representative,similarity,component}'::text[]) AS name
     WHERE NOT EXISTS (SELECT FROM pg_attribute WHERE attrelid = clusters AND attname = name AND NOT attisdropped);
     IF missing IS NOT NULL THEN

@@ -107,18 +107,30 @@ SELECT to_hex(code) AS code, shingles('a' || chr(code) || chr(code) || 'b', 3) A
     shingles('a' || chr(code) || 'b', 1, 'word') AS words,
        shingles('a' || chr(code) || 'b', 1, 'word', fold => false) AS unfolded_words
 FROM unnest(ARRAY[9, 10, 11, 12, 13, 32, 133, 160, 5760, 8192, 8195, 8232, 8233, 8239, 8287, 12288]) AS code;
--- These are not white space: zero width space and joiner, word joiner, byte order mark, Mongolian vowel separator.
-SELECT to_hex(code) AS code, cardinality(shingles('a' || chr(code) || 'b', 1)) AS chars,
-    cardinality(shingles('a' || chr(code) || 'b', 1, 'word')) AS words
-FROM unnest(ARRAY[8203, 8205, 8288, 65279, 6158]) AS code;
+-- Folding drops what cannot be seen: soft hyphen, zero width space and joiner, marks of direction, word joiner,
+-- Mongolian vowel separator, variation selector, byte order mark.
+SELECT to_hex(code) AS code, shingles('a' || chr(code) || 'b', 1) AS chars,
+    shingles('a' || chr(code) || 'b', 1, 'word') AS words,
+    cardinality(shingles('a' || chr(code) || 'b', 1, fold => false)) AS unfolded
+FROM unnest(ARRAY[173, 8203, 8205, 8206, 8288, 6158, 65039, 65279]) AS code;
 
 -- With folding, punctuation separates words. In shingles of characters, and without folding, punctuation is text.
 SELECT shingles('well-known, isn''t it? (yes) a_b', 1, 'word') AS folded,
     shingles('well-known, isn''t it? (yes) a_b', 1, 'word', fold => false) AS as_it_is;
 SELECT shingles('a,b', 2) AS chars, shingles('一、二。三', 1, 'word') AS ideographic,
     shingles('«oui» – non…', 1, 'word') AS quotes, shingles('¿qué? ¡sí!', 1, 'word') AS spanish;
--- ASCII symbols separate words, too. Other currency signs, degree signs and emoji do not.
+-- Signs belong to words, or are words of their own. So does a dash that begins a word before a number or a currency
+-- sign.
 SELECT shingles('a$b+c<d=e>f^g`h|i~j', 1, 'word') AS ascii_symbols, shingles('5€ 20°C 👍ok', 1, 'word') AS other_symbols;
+SELECT shingles(t, 1, 'word') AS words FROM (VALUES ('C, C++, C#, F#.'), ('-250, 250, +250, –250, -$5, -٢٥٠'),
+    ('$50, 50 €, 50 %'), ('R&D; 3 < 4; 24/7; a.b@c.de; e-mail; don''t'), ('2020-01-01, 5-10, a -b, x--5, - 5'), ('***'),
+    ('5‰ 10٪ §5 5′ 5″')) AS v (t);
+-- Texts that only a sign tells apart are not the same; texts that only punctuation tells apart are.
+SELECT a, b, shingle_jaccard(a, b, 3, 'word') < 1 AS differ, minhash(a, shingle_size => 3, unit => 'word') =
+    minhash(b, shingle_size => 3, unit => 'word') AS same_signature
+FROM (VALUES ('Senior C++ developer wanted', 'Senior C# developer wanted'),
+    ('Adjustment of -250 for account', 'Adjustment of 250 for account'), ('$50', '50'), ('50 %', '50'), ('***', '**'), ('Two words – "like" these.', 'two words like these'),
+    ('so' || chr(173) || 'ft', 'soft')) AS v (a, b);
 
 -- Simple case folding replaces each character by one character: final sigma, long s, Kelvin, Angstrom, capital sharp s,
 -- micro, titlecase, Cherokee (small letters fold to capital letters), Deseret, Roman numerals. Dotted capital I,

@@ -49,6 +49,7 @@ struct original_walk {
     std::uint32_t gap_from;  // where in the folded text the space for these separators is, if there are any
     std::uint32_t last_from; // where in the folded text the character of `last` starts
     std::uint32_t written_to;
+    text_place dash; // the start of the last dash that may be a minus sign
 };
 
 // `start` is where the folded text starts in its buffer.

@@ -10,15 +10,24 @@ std::size_t fold_character(folder& state, const std::uint8_t* text, std::size_t 
 {
     const utf8_character read = decode_utf8(text, bytes);
     const bool valid = read.code_point != invalid_byte;
-    const separator separates = valid ? separator_of(read.code_point) : separator::none;
-    const bool punctuation_separates = state.how.fold && state.how.of == unit::word;
-    if (separates == separator::white_space || (separates == separator::punctuation && punctuation_separates)) {
+    const word_part part = valid ? part_of(read.code_point) : word_part::other;
+    const bool folds_words = state.how.fold && state.how.of == unit::word;
+    if (part == word_part::ignorable && state.how.fold)
+        return read.bytes;
+
+    const bool held_dash = state.held_dash;
+    const bool dash = part == word_part::dash && folds_words;
+    state.held_dash = dash && !state.after_dash && (state.gap || !state.started);
+    state.after_dash = dash;
+    if (dash || part == word_part::white_space || (part == word_part::punctuation && folds_words)) {
         state.gap = state.started;
         return read.bytes;
     }
 
     if (state.gap)
         *out++ = ' ';
+    if (held_dash && part == word_part::number)
+        *out++ = '-';
     state.gap = false;
     state.started = true;
     if (valid && state.how.fold) {
@@ -43,9 +52,11 @@ std::size_t fold(folder& state, const std::uint8_t* text, std::size_t bytes, std
     // Kernels fold as far as they can; the character that stops them is folded here.
     std::uint8_t* const begin = out;
     for (std::size_t at = 0; at < bytes;) {
-        std::size_t written;
-        at += kernels->fold(state, text + at, bytes - at, out, written);
-        out += written;
+        if (!state.held_dash) {
+            std::size_t written;
+            at += kernels->fold(state, text + at, bytes - at, out, written);
+            out += written;
+        }
         if (at < bytes)
             at += fold_character(state, text + at, bytes - at, out);
     }

@@ -1,5 +1,5 @@
 // Functions on single code points: decoding UTF-8 from unchecked bytes, encoding it, simple case folding, and finding
-// out which code points separate words. The tables are frozen at Unicode 15.0.0 for scheme version 1.
+// out what part a code point has in words. The tables are frozen at Unicode 15.0.0 for scheme version 1.
 #pragma once
 
 #include <cstddef>
@@ -7,16 +7,20 @@
 
 namespace minhash {
 
-// unicode_tables.pl writes these values.
-enum class separator : std::uint8_t {
-    none = 0,
+// The part that a code point has in words. unicode_tables.pl writes these values, and says which code points are meant.
+enum class word_part : std::uint8_t {
+    other = 0,       // letters, marks, and signs: symbols, and # % & * @ and the like
     white_space = 1, // property White_Space
-    punctuation = 2, // general categories P*, and the ASCII symbols $ + < = > ^ ` | ~
+    punctuation = 2, // general categories P*, except signs and dashes; and `
+    ignorable = 3,   // property Default_Ignorable_Code_Point
+    dash = 4,        // hyphens and other dashes that may stand for a minus sign
+    number = 5,      // general categories N* and Sc: what such a minus sign precedes
 };
 
 struct unicode_record {
     std::int32_t fold_delta;
-    std::uint8_t separates;
+    std::uint8_t part;
+    std::uint8_t cluster; // cluster_part in clusters.h
 };
 
 #include "core/unicode_tables.inc"
@@ -26,10 +30,7 @@ inline const unicode_record& unicode_of(char32_t code_point) noexcept
     return unicode_records[unicode_blocks[unicode_block_of[code_point >> 7]][code_point & 127]];
 }
 
-inline separator separator_of(char32_t code_point) noexcept
-{
-    return static_cast<separator>(unicode_of(code_point).separates);
-}
+inline word_part part_of(char32_t code_point) noexcept { return static_cast<word_part>(unicode_of(code_point).part); }
 
 // Simple case folding (statuses C and S in CaseFolding.txt).
 inline char32_t fold_case(char32_t code_point) noexcept

@@ -103,18 +103,29 @@ std::vector<folded_unit> folded_units(const std::string& text, const shingling& 
     const string_list characters = reference::characters(text);
     const bool raw = how.of == unit::character && !how.fold;
     std::vector<folded_unit> units;
-    std::size_t behind = 0; // the last character that is no separator
+    std::size_t behind = 0; // the character after the last one that was written
+    std::size_t dash = 0;   // the last dash
+    std::string read, before;
     for (std::size_t i = 0; i < characters.size(); i++) {
-        const std::string folded = reference::fold(characters[i], how);
-        if (folded.empty())
+        read += characters[i];
+        const std::string after = reference::fold(read, how);
+        std::string added = after.substr(before.size());
+        before = after;
+        if (reference::well_formed(characters[i], 0) > 0 &&
+            minhash::part_of(static_cast<char32_t>(reference::code_point(characters[i]))) == minhash::word_part::dash)
+            dash = i;
+        if (added.empty())
             continue;
-        if (!units.empty() && behind < i && how.of == unit::character && !raw)
+        const bool gap = !raw && added[0] == ' ';
+        added.erase(0, gap);
+        const bool minus = added.size() > 1 && added[0] == '-'; // it was written with the number after it
+        if (gap && how.of == unit::character)
             units.push_back({" ", behind, i});
-        if (how.of == unit::word && !units.empty() && behind == i) {
-            units.back().folded += folded;
+        if (how.of == unit::word && !units.empty() && !gap) {
+            units.back().folded += added;
             units.back().to = i + 1;
         } else {
-            units.push_back({folded, i, i + 1});
+            units.push_back({added, minus ? dash : i, i + 1});
         }
         behind = i + 1;
     }
@@ -296,6 +307,15 @@ TEST(difference, of_separators)
     EXPECT_EQ(of_first("one two, three -- four; five six", "one two five six", words),
               (span_list{{9, 22, "three -- four"}}));
     EXPECT_EQ(of_first("one two five six", "one two -- five six", words), span_list{});
+}
+
+// A minus sign belongs to its number.
+TEST(difference, of_signs)
+{
+    constexpr shingling single = {unit::word, 1, true, false};
+    EXPECT_EQ(of_first("sum of -250 euros", "sum of 250 euros", single), (span_list{{7, 11, "-250"}}));
+    EXPECT_EQ(of_first("-\u00AD5 euros", "", words), (span_list{{0, 9, "-\u00AD5 euros"}}));
+    EXPECT_EQ(of_first("a C++ job", "a C# job", words), (span_list{{0, 9, "a C++ job"}}));
 }
 
 // Folding makes a capital sharp s shorter, and U+023A longer.

@@ -25,6 +25,63 @@ TEST(fold, examples)
     EXPECT_EQ(support::fold("... !", raw_words), "... !");
 }
 
+struct example {
+    const char* text;
+    const char* folded;
+};
+
+TEST(fold, keeps_signs_in_words)
+{
+    static constexpr example examples[] = {
+        {"C, C++, C# and F#.", "c c++ c# and f#"},
+        {"-250 (-250) +250 250", "-250 -250 +250 250"},
+        {"\u2013250 \u2010250 \u2011250 \uFF0D250", "-250 -250 -250 -250"},
+        {"\u2212250 -\u0662\u0665\u0660 -\u00BD", "\u2212250 -\u0662\u0665\u0660 -\u00BD"},
+        {"$50 50 \u20AC 50 % 50% -$5 -\u20AC5 \u20B950 \u060B50",
+         "$50 50 \u20AC 50 % 50% -$5 -\u20AC5 \u20B950 \u060B50"},
+        {"R&D; 3 < 4; 24/7; a.b@c.de", "r&d 3 < 4 24 7 a b@c de"},
+        {"e-mail, don't, well-known - and--so", "e mail don t well known and so"},
+        {"2020-01-01 2020--21 pages 5-10 A-1 x -- y -z", "2020 01 01 2020 21 pages 5 10 a 1 x y z"},
+        {"***", "***"},
+        {"*** $ +", "*** $ +"},
+        {"word. 'word' \"word\" (word) `word` word\u2014word \u201Cword\u201D",
+         "word word word word word word word word"},
+        {"5\u2030 5\u066A 5\uFF05 \u00A75 5\u2032 5\u2033 \u21165",
+         "5\u2030 5\u066A 5\uFF05 \u00A75 5\u2032 5\u2033 \u21165"},
+        {"\u6211\u5011\u3002\u4F60\u597D\uFF0C\uFF03\u4E00", "\u6211\u5011 \u4F60\u597D \uFF03\u4E00"},
+        {"\u0E2A\u0E27\u0E31\u0E2A\u0E14\u0E35 \u0E5B", "\u0E2A\u0E27\u0E31\u0E2A\u0E14\u0E35"},
+        {"\U0001F1E9\U0001F1EA! 1\uFE0F\u20E3 #\uFE0F\u20E3", "\U0001F1E9\U0001F1EA 1\u20E3 #\u20E3"},
+        {"a - 5 -", "a 5"},
+        {"-", ""},
+        {"-\u00AD5 a\u00AD-5 -\u200B-5", "-5 a 5 5"},
+    };
+    for (const example& each : examples) {
+        for (const std::size_t slice : {1u, 5u, 2048u})
+            EXPECT_EQ(support::fold(each.text, folded_words, slice), each.folded) << slice;
+        EXPECT_EQ(reference::fold(each.text, folded_words), each.folded);
+    }
+    EXPECT_EQ(support::fold("\u2013250 -\u00AD5", raw_words), "\u2013250 -\u00AD5");
+    EXPECT_EQ(support::fold("\u2013250  -\u00AD5", folded_characters), "\u2013250 -5");
+}
+
+TEST(fold, drops_invisible_characters)
+{
+    static constexpr example examples[] = {
+        {"\uFEFFso\u00ADft hy\u00ADphen", "soft hyphen"},
+        {"\u200Bzero \u200B\u200Cwidth\u200D \u2060spaces\u2060", "zero width spaces"},
+        {"\u200Ea\u200F \u202Ab\u202C \u2066c\u2069 \u061Cd", "a b c d"},
+        {"\u2764\uFE0F \u845B\U000E0100 \u1820\u180B", "\u2764 \u845B \u1820"},
+        {"\U0001F469\u200D\U0001F4BB", "\U0001F469\U0001F4BB"},
+        {"\u0915\u094D\u200D\u0937 \u0645\u06CC\u200C\u062E", "\u0915\u094D\u0937 \u0645\u06CC\u062E"},
+        {" \u00AD \u200B", ""},
+    };
+    for (const example& each : examples) {
+        for (const minhash::shingling& how : {folded_characters, folded_words})
+            EXPECT_EQ(support::fold(each.text, how), each.folded);
+        EXPECT_EQ(support::fold(each.text, raw_characters), each.text);
+    }
+}
+
 TEST(fold, keeps_invalid_bytes)
 {
     EXPECT_EQ(support::fold("A\xFF\xE2\x82 B\xC0\x80", folded_words), "a\xFF\xE2\x82 b\xC0\x80");

@@ -99,26 +99,57 @@ inline unsigned long code_point(const std::string& character)
     return code;
 }
 
-// The parts of the text between separators, folded if requested.
-inline string_list words(const std::string& text, const shingling& how)
+struct read_character {
+    std::string text;
+    bool valid;
+    minhash::unicode_record record;
+};
+
+// The characters of a text without those that folding drops.
+inline std::vector<read_character> visible(const std::string& text, const shingling& how)
 {
-    string_list found;
-    bool inside = false;
+    std::vector<read_character> found;
     for (const std::string& character : characters(text)) {
         const bool valid = well_formed(character, 0) > 0;
         const unsigned long code = valid ? code_point(character) : 0;
         const auto& record = minhash::unicode_of(static_cast<char32_t>(code));
-        const bool white = valid && record.separates == 1;
-        const bool punctuation = valid && record.separates == 2;
-        if (white || (punctuation && how.fold && how.of == unit::word)) {
+        if (!valid || !how.fold || record.part != 3)
+            found.push_back({character, valid, valid ? record : minhash::unicode_record{}});
+    }
+    return found;
+}
+
+// The parts of the text between separators, folded if requested.
+inline string_list words(const std::string& text, const shingling& how)
+{
+    const std::vector<read_character> all = visible(text, how);
+    const bool folds_words = how.fold && how.of == unit::word;
+    const auto part = [&](std::size_t at) { return at < all.size() ? all[at].record.part : 0; };
+    const auto is_dash = [&](std::size_t at) { return folds_words && part(at) == 4; };
+    const auto separates = [&](std::size_t at) {
+        return part(at) == 1 || (folds_words && part(at) == 2) || is_dash(at);
+    };
+
+    string_list found;
+    bool inside = false;
+    for (std::size_t at = 0; at < all.size(); at++) {
+        const bool begins_word = at == 0 || (separates(at - 1) && !is_dash(at - 1));
+        const bool minus = is_dash(at) && begins_word && part(at + 1) == 5;
+        if (separates(at) && !minus) {
             inside = false;
             continue;
         }
         if (!inside)
             found.emplace_back();
         inside = true;
-        const long folded = static_cast<long>(code) + (how.fold ? record.fold_delta : 0);
-        found.back() += valid ? encode(static_cast<unsigned long>(folded)) : character;
+        const read_character& character = all[at];
+        if (minus)
+            found.back() += '-';
+        else if (character.valid && how.fold)
+            found.back() +=
+                encode(code_point(character.text) + static_cast<unsigned long>(character.record.fold_delta));
+        else
+            found.back() += character.text;
     }
     return found;
 }

@@ -71,6 +71,43 @@ inline std::string punctuation(random_source& random)
     return mark[random.below(8)];
 }
 
+// What a minus sign needs, and what it must not follow: dashes, numbers, letters, spaces, and characters that are
+// dropped.
+inline std::string minus(random_source& random)
+{
+    static const char* const part[] = {"-",
+                                       "-",
+                                       "5",
+                                       "\u0665",
+                                       "$",
+                                       " ",
+                                       "\u2013",
+                                       "\u00AD",
+                                       "\u200D",
+                                       "\u20AC",
+                                       "\u2212",
+                                       "a",
+                                       "\u00E9",
+                                       "(",
+                                       "\n",
+                                       "\u2010"};
+    return part[random.below(16)];
+}
+
+inline std::string signs(random_source& random)
+{
+    static const std::string marks = "  ab19!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~\x7F";
+    return {marks[random.below(marks.size())]};
+}
+
+// Letters between characters that folding drops.
+inline std::string invisible(random_source& random)
+{
+    static const char* const dropped[] =
+        {"\u00AD", "\u200B", "\u200E", "\uFE0F", "\uFEFF", "\u034F", "\u3164", "\U000E0061"};
+    return random.below(3) == 0 ? dropped[random.below(8)] : random.below(8) == 0 ? cyrillic(random) : ascii(random);
+}
+
 // Letters that fold to longer and to shorter sequences.
 inline std::string folding(random_source& random)
 {
@@ -87,9 +124,20 @@ inline std::string growing(random_source&)
 inline std::string mixed(random_source& random)
 {
     using maker = std::string (*)(random_source&);
-    static constexpr maker makers[] =
-        {ascii, cyrillic, chinese, emoji, combining, invalid, same, white, punctuation, folding};
-    return makers[random.below(10)](random);
+    static constexpr maker makers[] = {ascii,
+                                       cyrillic,
+                                       chinese,
+                                       emoji,
+                                       combining,
+                                       invalid,
+                                       same,
+                                       white,
+                                       punctuation,
+                                       folding,
+                                       minus,
+                                       signs,
+                                       invisible};
+    return makers[random.below(13)](random);
 }
 
 struct kind {
@@ -108,6 +156,9 @@ constexpr kind kinds[] = {
     {"long_words", long_words},
     {"white", white},
     {"punctuation", punctuation},
+    {"minus", minus},
+    {"signs", signs},
+    {"invisible", invisible},
     {"folding", folding},
     {"growing", growing},
     {"mixed", mixed},

@@ -5,8 +5,6 @@
 
 namespace {
 
-using minhash::separator;
-
 // FNV-1a over numbers: turns a table into one figure. A script that shares nothing with unicode_tables.pl computed the
 // same figure from the Unicode 15.0.0 files.
 std::uint64_t checksum(const std::vector<std::uint64_t>& numbers)
@@ -46,14 +44,18 @@ TEST(unicode, folds_1454_code_points)
     EXPECT_EQ(checksum(pairs), 0x67bc908b2b286b36u);
 }
 
-TEST(unicode, knows_the_separators)
+TEST(unicode, knows_the_parts_of_words)
 {
-    const auto white = code_points_where([](char32_t c) { return minhash::separator_of(c) == separator::white_space; });
-    const auto marks = code_points_where([](char32_t c) { return minhash::separator_of(c) == separator::punctuation; });
-    EXPECT_EQ(white.size(), 25u);
-    EXPECT_EQ(checksum(white), 0x231591ad12ffe059u);
-    EXPECT_EQ(marks.size(), 851u);
-    EXPECT_EQ(checksum(marks), 0x37f38edb8758b76au);
+    const auto expect = [](minhash::word_part part, std::size_t count, std::uint64_t sum) {
+        const auto found = code_points_where([&](char32_t c) { return minhash::part_of(c) == part; });
+        EXPECT_EQ(found.size(), count) << static_cast<int>(part);
+        EXPECT_EQ(checksum(found), sum) << static_cast<int>(part);
+    };
+    expect(minhash::word_part::white_space, 25, 0x231591ad12ffe059u);
+    expect(minhash::word_part::punctuation, 812, 0x5bcad1211b3deb36u);
+    expect(minhash::word_part::ignorable, 4174, 0x3c33a86fa8b4b844u);
+    expect(minhash::word_part::dash, 7, 0xb839e56cfed73384u);
+    expect(minhash::word_part::number, 1894, 0x295f4a48e1cb0253u);
 }
 
 TEST(unicode, folds_simply)

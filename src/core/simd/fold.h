@@ -1,8 +1,8 @@
 // Folds text a vector at a time: folds case if the shingling asks for it, and turns each run of separators into one
-// space. ASCII is folded here. Other characters are copied if they are not separators and folding does not change them;
-// apart from capital letters, this applies to most text in most scripts. If the first two or three bytes of a character
-// do not show that it can be copied, it is left to the caller. Without MINHASH_HAS_LOOKUP, the caller folds all
-// characters outside ASCII.
+// space. ASCII is folded here, apart from dashes that may be minus signs. Other characters are copied if they are not
+// separators and folding does not change or drop them; apart from capital letters, this applies to most text in most
+// scripts. If the first two or three bytes of a character do not show that it can be copied, it is left to the caller.
+// Without MINHASH_HAS_LOOKUP, the caller folds all characters outside ASCII.
 #pragma once
 
 #include "core/fold.h"
@@ -41,24 +41,42 @@ constexpr lookup_table half_of_c_d = {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x0F,
 constexpr lookup_table half_of_e_f = {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x0F, 0xF0}};
 constexpr lookup_table flag_of = {{0, 0, 0, 0, 0, 0, 0, 0, 0x11, 0x22, 0x44, 0x88, 0, 0, 0, 0}};
 
-// Tables of ASCII separators, indexed by the halves of the byte. There is one bit for each range of bytes: 1 for 09 to
-// 0D, 2 for 20 to 2F, 4 for 3A to 3F, 8 for both 40 and 60, 16 for 5B to 5F, and 32 for 7B to 7E.
-constexpr lookup_table separators_low = {{10, 2, 2, 2, 2, 2, 2, 2, 2, 3, 7, 55, 55, 55, 54, 22}};
-constexpr lookup_table separators_high = {{1, 0, 2, 4, 8, 16, 8, 32, 0, 0, 0, 0, 0, 0, 0, 0}};
+// Tables of ASCII separators, indexed by the halves of the byte. There is one bit for each high half: 1 for 0 (09 to
+// 0D), 2 for 2 (space ! " ' ( ) , - . /), 4 for 3 (: ; ?), 8 for 5 ([ \ ] _), 16 for 6 (`), and 32 for 7 ({ }). A dash
+// has the highest bit, too.
+constexpr lookup_table separators_low = {{18, 2, 2, 0, 0, 0, 0, 2, 2, 3, 5, 45, 11, 171, 2, 14}};
+constexpr lookup_table separators_high = {{1, 0, 130, 4, 0, 8, 16, 32, 0, 0, 0, 0, 0, 0, 0, 0}};
 #endif
 
-// 0xFF in each byte that is an ASCII separator: white space and, if `punctuation` is set, also punctuation.
+// 0xFF in each byte that is an ASCII separator: white space and, if `punctuation` is set, also punctuation. In that
+// case, `dashes` gets a bit for each dash.
 template <bool punctuation>
-MINHASH_INLINE bytes find_separators(bytes given)
+MINHASH_INLINE bytes find_separators(bytes given, [[maybe_unused]] u64& dashes)
 {
     if (!punctuation)
         return (bytes)(given == ' ') | between(given, '\t', '\r');
 #if defined(MINHASH_HAS_LOOKUP)
-    return (bytes)((look_up(separators_low, given & 0x0F) & look_up(separators_high, given >> 4)) != 0);
+    const bytes found = look_up(separators_low, given & 0x0F) & look_up(separators_high, given >> 4);
+    dashes = high_bits(found);
+    return (bytes)(found != 0);
 #else
-    return between(given, '\t', '\r') | between(given, ' ', '/') | between(given, ':', '@') | between(given, '[', '`') |
-           between(given, '{', '~');
+    dashes = high_bits((bytes)(given == '-'));
+    const bytes signs = between(given, '#', '&') | between(given, '*', '+') | (bytes)(given == '^');
+    const bytes brackets = between(given, '[', '`') | (bytes)(given == '{') | (bytes)(given == '}');
+    return ((between(given, ' ', '/') | brackets) & ~signs) | between(given, '\t', '\r') | between(given, ':', ';') |
+           (bytes)(given == '?');
 #endif
+}
+
+// A dash that begins a word may be a minus sign, unless it follows another dash, or the byte after it shows that it is
+// none: a letter, a space, or another dash. Returns where the first such dash is in a vector, or 64 if there is none.
+// `dashes` has a bit for each dash that follows a separator. The byte after the vector must also be readable.
+[[gnu::noinline, gnu::cold]] std::size_t find_minus(const u8* from, u64 dashes, bool after_dash)
+{
+    const bytes next = load_as<bytes>(from + 1);
+    const bytes none = between(next | 0x20, 'a', 'z') | (bytes)(next == ' ') | (bytes)(next == '-');
+    const u64 minus = dashes & ~(dashes << 1 | after_dash) & ~high_bits(none);
+    return minus == 0 ? 64 : static_cast<std::size_t>(__builtin_ctzll(minus));
 }
 
 // A mask with a bit for each byte that may start a character that cannot simply be copied. For each byte in `given`,
@@ -77,12 +95,12 @@ MINHASH_INLINE u64 find_changed(bytes given, [[maybe_unused]] bytes next, [[mayb
         return high_bits(changed);
 
     // Some frequent characters of three bytes can be copied, but share a flag with characters that cannot: kana and CJK
-    // punctuation share one with the ideographic space, typographic punctuation shares one with other spaces, and
-    // full-width forms share one with full-width capitals.
+    // punctuation share one with the ideographic space, typographic punctuation shares one with other spaces and with
+    // characters that are dropped, and full-width forms share one with full-width capitals.
     const bytes ideographic = (bytes)(given == 0xE3) & between(next, 0x80, 0x83);
     const bytes space = (bytes)(next == 0x80) & (bytes)(third == 0x80);
     const bytes typographic = (bytes)(given == 0xE2) & (bytes)(next == 0x80);
-    const bytes spaces = between(third, 0x80, 0x8A) | between(third, 0xA8, 0xAF);
+    const bytes spaces = between(third, 0x80, 0x8F) | between(third, 0xA8, 0xAF);
     const bytes wide = (bytes)(given == 0xEF) & (bytes)(next == 0xBC);
     const bytes capitals = between(third, 0xA1, 0xBA);
     changed &= ~((ideographic & ~space) | (typographic & ~spaces) | (wide & ~capitals));
@@ -96,6 +114,7 @@ MINHASH_INLINE u64 find_changed(bytes given, [[maybe_unused]] bytes next, [[mayb
 template <bool fold, bool punctuation>
 std::size_t fold_front(folder& state, const u8* text, std::size_t bytes_given, u8* out, std::size_t& written)
 {
+    std::size_t at = 0;
     u8* to = out;
     if (state.gap)
         *to++ = ' ';
@@ -123,15 +142,28 @@ std::size_t fold_front(folder& state, const u8* text, std::size_t bytes_given, u
                 return taken;
         }
 
-        const bytes separator = find_separators<punctuation>(given);
+        u64 dashes = 0;
+        const bytes separator = find_separators<punctuation>(given, dashes);
+        const u64 separators = high_bits(separator);
+        const u64 follows_separator = separators << 1 | after_separator;
+
+        if (punctuation) {
+            dashes &= follows_separator;
+            if (__builtin_expect(dashes != 0, 0)) {
+                const bool after_dash = at == 0 ? state.after_dash : text[at - 1] == '-';
+                taken = smaller(taken, find_minus(from, dashes, after_dash));
+                if (taken == 0)
+                    return taken;
+            }
+        }
+
         bytes folded = given;
         if (fold)
             folded |= between(given, 'A', 'Z') & 0x20;
         folded = (folded & ~separator) | (separator & ' ');
 
-        const u64 separators = high_bits(separator);
         const u64 all = taken == 64 ? ~0ull : (1ull << taken) - 1;
-        const u64 kept = all & ~(separators & (separators << 1 | after_separator));
+        const u64 kept = all & ~(separators & follows_separator);
         after_separator = separators >> (taken - 1) & 1;
         if (!drops_often && kept == all)
             store(to, folded), to += taken;
@@ -140,7 +172,6 @@ std::size_t fold_front(folder& state, const u8* text, std::size_t bytes_given, u
         return taken;
     };
 
-    std::size_t at = 0;
     std::size_t taken = vector_bytes;
     while (taken == vector_bytes && bytes_given - at >= vector_bytes + 2) {
         taken = fold_vector(text + at, vector_bytes);
@@ -155,6 +186,9 @@ std::size_t fold_front(folder& state, const u8* text, std::size_t bytes_given, u
             at += taken;
         }
     }
+
+    if (at > 0)
+        state.after_dash = punctuation && text[at - 1] == '-';
 
     // A separator at the end is held back until something follows it.
     state.gap = to > out && after_separator;

@@ -20,7 +20,7 @@ enum class word_part : std::uint8_t {
 struct unicode_record {
     std::int32_t fold_delta;
     std::uint8_t part;
-    std::uint8_t cluster; // cluster_part in clusters.h
+    std::uint8_t grapheme; // grapheme_part in graphemes.h
 };
 
 #include "core/unicode_tables.inc"

@@ -12,12 +12,12 @@ use warnings;
 
 my $dir = shift // '/usr/share/unicode';
 
-# enum class word_part and enum class cluster_part in unicode.h
+# enum class word_part and enum class grapheme_part in graphemes.h
 my ($white, $punctuation, $ignorable, $dash, $number) = (1 .. 5);
-my %cluster = (
+my %grapheme = (
     Control => 1, CR => 2, LF => 3, Extend => 4, ZWJ => 5, SpacingMark => 6, Prepend => 7, Regional_Indicator => 8,
     L => 9, V => 10, T => 11, LV => 12, LVT => 13, Extended_Pictographic => 14);
-my (@fold, @class, @cluster);
+my (@fold, @class, @grapheme);
 
 sub rows
 {
@@ -67,7 +67,7 @@ for my $file ('emoji/emoji-data.txt', 'auxiliary/GraphemeBreakProperty.txt')
 {
     rows($file, sub {
         my ($first, $last, $property) = @_;
-        @cluster[$first .. $last] = ($cluster{$property}) x ($last - $first + 1) if $cluster{$property};
+        @grapheme[$first .. $last] = ($grapheme{$property}) x ($last - $first + 1) if $grapheme{$property};
     });
 }
 
@@ -76,7 +76,7 @@ my (@block_of, %block_number, @blocks, %record_number, @records);
 for my $high (0 .. 0x10FFFF >> 7)
 {
     my @block = map {
-        my $record = sprintf '{%d, %d, %d}', $fold[$_] // 0, $class[$_] // 0, $cluster[$_] // 0;
+        my $record = sprintf '{%d, %d, %d}', $fold[$_] // 0, $class[$_] // 0, $grapheme[$_] // 0;
         $record_number{$record} //= push(@records, $record) - 1;
     } $high << 7 .. ($high << 7) + 127;
     push @block_of, $block_number{"@block"} //= push(@blocks, \@block) - 1;

@@ -115,18 +115,54 @@ exact_texts count_arguments(FunctionCallInfo fcinfo, int texts, const shingling&
 
 namespace {
 
-// Reads more of the original text, until the walk has reached the place `folded` in the folded text. Positions are
-// counted as substr() counts them: in bytes in single-byte encodings, in characters otherwise.
+// Adds a character that takes this many bytes. Positions are counted as substr() counts them: in bytes in single-byte
+// encodings, in characters otherwise.
+text_place size_of(std::size_t bytes) { return {bytes, pg_database_encoding_max_length() == 1 ? bytes : 1}; }
+
+// Reads more of the original text, until the walk has reached the place `folded` in the folded text.
 void read_to(difference_walk& walk, std::uint32_t folded)
 {
-    const bool counts_bytes = pg_database_encoding_max_length() == 1;
     while (!has_written(walk.original, folded)) {
         Assert(!at_end(walk.reader));
         const std::size_t before = walk.reader.left;
         const std::span<const std::uint8_t> character = read_character(walk.reader);
         const std::size_t bytes = before - walk.reader.left;
-        take(walk.original, character.data(), character.size(), {bytes, counts_bytes ? bytes : 1});
+        take(walk.original, character.data(), character.size(), size_of(bytes));
     }
+}
+
+void read_grapheme_character(grapheme_walk& walk)
+{
+    const std::size_t before = walk.reader.left;
+    if (begins_grapheme(walk.state, read_character(walk.reader)))
+        walk.begin = walk.read;
+    const text_place size = size_of(before - walk.reader.left);
+    walk.read = {walk.read.bytes + size.bytes, walk.read.characters + size.characters};
+}
+
+// Whether it is plain to see that no grapheme cluster goes on at this place, as in ASCII, apart from line ends.
+bool is_plain_boundary(std::span<const std::uint8_t> text, std::size_t at)
+{
+    return at == 0 || at == text.size() || (text[at - 1] < 0x80 && text[at] < 0x80 && text[at] != '\n');
+}
+
+// Moves a difference's ends apart, to ends of grapheme clusters. Places must not come before those of earlier calls.
+void widen_start(difference_walk& walk, text_place& from)
+{
+    if (is_plain_boundary(walk.text, from.bytes))
+        return;
+    while (walk.graphemes.read.bytes <= from.bytes)
+        read_grapheme_character(walk.graphemes);
+    from = walk.graphemes.begin;
+}
+
+void widen_end(difference_walk& walk, text_place& to)
+{
+    if (is_plain_boundary(walk.text, to.bytes))
+        return;
+    while (walk.graphemes.begin.bytes < to.bytes && !at_end(walk.graphemes.reader))
+        read_grapheme_character(walk.graphemes);
+    to = walk.graphemes.begin.bytes < to.bytes ? walk.graphemes.read : walk.graphemes.begin;
 }
 
 text_span find_in_original(difference_walk& walk, const shingle_range& folded)
@@ -161,6 +197,21 @@ void next_shared(difference_walk& walk, shingle_range& out)
     }
 }
 
+// The next difference as shingles show it.
+bool find_next(difference_walk& walk, text_span& out)
+{
+    while (!walk.finished) {
+        shingle_range shared;
+        next_shared(walk, shared);
+        shingle_range uncovered;
+        if (cover(walk.shared, shared, uncovered)) {
+            out = find_in_original(walk, uncovered);
+            return true;
+        }
+    }
+    return false;
+}
+
 } // namespace
 
 void start(difference_walk& walk, exact_texts& texts, int which, const text* value)
@@ -173,22 +224,32 @@ void start(difference_walk& walk, exact_texts& texts, int which, const text* val
     walk.taken = 0;
     walk.shared = start_coverage(texts.how.of, from, texts.end[which]);
     walk.finished = false;
+    walk.text = bytes_of(value);
     open(walk.reader, value);
     walk.original = start_original(texts.how, from);
+    open(walk.graphemes.reader, value);
+    walk.graphemes.state = start_graphemes();
+    walk.graphemes.begin = walk.graphemes.read = {0, 0};
+    walk.more = find_next(walk, walk.found);
 }
 
 bool next(difference_walk& walk, text_span& out)
 {
-    while (!walk.finished) {
-        shingle_range shared;
-        next_shared(walk, shared);
-        shingle_range uncovered;
-        if (cover(walk.shared, shared, uncovered)) {
-            out = find_in_original(walk, uncovered);
-            return true;
+    if (!walk.more)
+        return false;
+    out = walk.found;
+    widen_start(walk, out.from);
+    widen_end(walk, out.to);
+
+    // What begins in the same grapheme cluster is the same difference.
+    for (walk.more = find_next(walk, walk.found); walk.more && walk.found.from.bytes < out.to.bytes;
+         walk.more = find_next(walk, walk.found)) {
+        if (walk.found.to.bytes > out.to.bytes) {
+            out.to = walk.found.to;
+            widen_end(walk, out.to);
         }
     }
-    return false;
+    return true;
 }
 
 } // namespace minhash::pg

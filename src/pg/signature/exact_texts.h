@@ -6,6 +6,7 @@
 
 #include "core/difference.h"
 #include "core/exact.h"
+#include "core/graphemes.h"
 
 namespace minhash::pg {
 
@@ -31,6 +32,14 @@ inline shingle_walk walk_text(const exact_texts& state, int text)
     return start_walk(state.buffer, start_of(state, text), state.end[text], state.how);
 }
 
+// Walks through a text from one grapheme cluster to the next.
+struct grapheme_walk {
+    text_reader reader;
+    grapheme_state state;
+    text_place begin; // where the last cluster that has been read from begins
+    text_place read;  // up to here, the text has been read
+};
+
 // Walks through one of two texts whose shingles have been counted, and finds, in order, the parts that the other text
 // lacks.
 struct difference_walk {
@@ -41,15 +50,20 @@ struct difference_walk {
     std::size_t taken;   // how many of them have been looked at
     coverage shared;
     bool finished;
-    text_reader reader; // reads the original text
+    std::span<const std::uint8_t> text; // the original text
+    text_reader reader;                 // reads it
     original_walk original;
+    grapheme_walk graphemes; // reads it, too, if it is needed
+    text_span found;         // the next difference, if there is one
+    bool more;
 };
 
 // Starts to look for the parts of text `which` that the other text lacks. `value` is text `which`, detoasted. `texts`
 // must not be moved during the walk. Each of the two texts can be walked once.
 void start(difference_walk& walk, exact_texts& texts, int which, const text* value);
 
-// Sets `out` to the next difference; returns false if there are no more. Checks for cancel.
+// Sets `out` to the next difference, which consists of whole grapheme clusters; returns false if there are no more.
+// Checks for cancel.
 bool next(difference_walk& walk, text_span& out);
 
 } // namespace minhash::pg

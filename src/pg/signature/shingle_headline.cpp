@@ -9,7 +9,6 @@
 extern "C" {
 #include "commands/defrem.h"
 #include "lib/stringinfo.h"
-#include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
 }
@@ -81,7 +80,8 @@ struct headline {
     const char* text;
     std::size_t end;
     difference_walk* walk;
-    text_span span; // the next difference, if there is one
+    text_reader* reader; // reads words
+    text_span span;      // the next difference, if there is one
     bool more;
     StringInfoData result;
 };
@@ -94,15 +94,20 @@ std::size_t skip_space(const headline& line, std::size_t at)
 }
 
 // The end of the word that starts at or after `at`. A text without white space, such as Chinese or an encoded file, is
-// cut into words of most_characters characters.
+// cut into words of most_characters grapheme clusters.
 std::size_t skip_word(const headline& line, std::size_t at)
 {
     constexpr int most_characters = 20;
     CHECK_FOR_INTERRUPTS();
     at = skip_space(line, at);
-    for (int i = 0; i < most_characters && at < line.end && !is_space(line.text[at]); i++)
-        at += pg_mblen(line.text + at);
-    return std::min(at, line.end);
+    text_reader& reader = *line.reader;
+    reader.at = reinterpret_cast<const std::uint8_t*>(line.text) + at;
+    reader.left = line.end - at;
+    grapheme_state graphemes = start_graphemes();
+    for (int read = 0; at < line.end && !is_space(line.text[at]); at = line.end - reader.left)
+        if (begins_grapheme(graphemes, read_character(reader)) && read++ == most_characters)
+            break;
+    return at;
 }
 
 std::size_t skip_words(const headline& line, std::size_t at, std::size_t words)
@@ -180,10 +185,12 @@ MINHASH_FUNCTION(shingle_headline)
                      VARDATA_ANY(value),
                      VARSIZE_ANY_EXHDR(value),
                      static_cast<difference_walk*>(palloc(sizeof(difference_walk))),
+                     static_cast<text_reader*>(palloc(sizeof(text_reader))),
                      {},
                      false,
                      {}};
     initStringInfo(&line.result);
+    open(*line.reader, value);
     start(*line.walk, texts, 0, value);
     go_on(line);
     if (line.options.all) {

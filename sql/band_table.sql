@@ -241,6 +241,29 @@ FROM pg_class s, pg_class b WHERE s.relname ~ '^O' AND b.relname ~ '^b'
 DROP TABLE "Ein Schema"."O'Neil ""x"" $$ é
 ";
 SELECT count(*) FROM pg_proc WHERE pronamespace = '"Ein Schema"'::regnamespace;
+-- Names that would be formats or escapes, of the extension's schema and of the id's type, too, in a session in which
+-- backslashes are escapes.
+BEGIN;
+SET LOCAL client_min_messages = warning;
+DROP EXTENSION minhash_lsh CASCADE;
+CREATE SCHEMA "5%s";
+CREATE EXTENSION minhash_lsh SCHEMA "5%s";
+RESET client_min_messages;
+SET LOCAL search_path = "5%s", public;
+SET LOCAL standard_conforming_strings = off;
+SET LOCAL escape_string_warning = off;
+CREATE TYPE "%1$s \" AS ENUM ('a', 'b', 'c', 'd');
+CREATE TABLE "%L \" (id "%1$s \" PRIMARY KEY, "%I \" minhash_signature);
+SELECT lsh_create_band_table('"%L \\"', bands => 8, rows => 4);
+INSERT INTO "%L \" SELECT id, minhash('text ' || id) FROM unnest(enum_range(NULL::"%1$s \")) AS id;
+UPDATE "%L \" SET "%I \" = minhash('text') WHERE id = 'a';
+DELETE FROM "%L \" WHERE id = 'b';
+SELECT pg_temp.state('"%L \\"', 'id', '%I \\', 8, 4, '"%L \\_bands"');
+DELETE FROM "%L \_bands" WHERE id = 'c';
+SELECT pg_temp.error_of('DELETE FROM "%L \\"');
+SELECT lsh_drop_band_table('"%L \\_bands"');
+SELECT pg_temp.error_of('SELECT lsh_create_band_table(''"%L \\\\"'', id_column => ''nr%s'')');
+ROLLBACK;
 -- Columns with names that the trigger functions also use for other things. The table's name is so long that the names
 -- derived from it would exceed the limit of 63 bytes.
 CREATE TABLE "éééééééééééééééééééééééééééééé_a" (missing int PRIMARY KEY, tg_op text,

@@ -77,8 +77,9 @@ CREATE OR REPLACE FUNCTION _lsh_create_schema(schema text, target text) RETURNS 
 $$;
 
 -- The words that both kinds of templates have: from what the caller gave, the type of ids, minhash_scheme() of a
--- signature. Where more than star_above texts share a key, each is compared with the first of them only. The first is
--- min(id); types without it, such as uuid, have a text.
+-- signature. The last may be the reply of another server, so nothing of it enters a statement but as a literal, and
+-- numbers only as what they are here. Where more than star_above texts share a key, each is compared with the first of
+-- them only. The first is min(id); types without it, such as uuid, have a text.
 CREATE OR REPLACE FUNCTION _lsh_words(job lsh_distributed_jobs, source text, id_type text, scheme jsonb) RETURNS jsonb
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
@@ -86,6 +87,9 @@ DECLARE
     threshold float8 := given->'threshold';
     num_hashes int := scheme->'num_hashes';
     bits int := least((scheme->'bits')::int, 16);
+    shingle_size int := scheme->>'shingle_size';
+    fold boolean := scheme->>'fold';
+    bag boolean := scheme->>'bag';
     chosen record := lsh_params(threshold, num_hashes, recall => CASE WHEN given->>'body' IS NULL THEN 0.95
         ELSE 0.99 END);
     id text := 's.' || quote_ident(given->>'id');
@@ -106,8 +110,8 @@ BEGIN
         'near', round((threshold - 4 * minhash_standard_error(threshold, num_hashes, bits))::numeric, 3),
         'banding', format('%s, %s, %s', sig, coalesce((given->>'bands')::int, chosen.bands),
                           coalesce((given->>'rows')::int, chosen.rows)),
-        'shingles', format('shingle_size => %s, unit => %L, fold => %s, bag => %s', scheme->>'shingle_size',
-                           scheme->>'unit', scheme->>'fold', scheme->>'bag'),
+        'shingles', format('shingle_size => %L, unit => %L, fold => %L, bag => %L', shingle_size, scheme->>'unit',
+                           fold, bag),
         'by_bytes', by_bytes, 'has_min', has_min,
         'first', CASE WHEN has_min THEN format('min(id%s)', by_bytes) ELSE format('min(id::text COLLATE "C")::%s',
             id_type) END,

@@ -60,6 +60,10 @@ CREATE OR REPLACE FUNCTION _lsh_servers_of(job lsh_distributed_jobs) RETURNS nam
         FROM jsonb_array_elements_text(job.arguments->'servers') WITH ORDINALITY AS s(value, place)
 $$;
 
+-- The name of a type, with its schema unless that is pg_catalog, and without a modifier.
+CREATE OR REPLACE FUNCTION _lsh_type_name(type regtype) RETURNS text LANGUAGE sql STABLE SET search_path = pg_catalog
+AS $$ SELECT format_type(type, -1) $$;
+
 -- Makes the tables of a job on each server, foreign tables of those that others read, views of all parts, and on the
 -- coordinator a view of all pairs.
 CREATE OR REPLACE FUNCTION _lsh_create_on_servers(job lsh_distributed_jobs) RETURNS jsonb LANGUAGE plpgsql AS $$
@@ -70,6 +74,7 @@ DECLARE
     schema text := _lsh_schema_of(job.target, '_job');
     parts text := _lsh_schema_of(job.target, '_parts');
     id_types text[];
+    id_type text;
     schemes jsonb[];
     words jsonb;
     drop_all text;
@@ -95,16 +100,18 @@ BEGIN
             job.arguments->>'id'
             USING ERRCODE = 'object_not_in_prerequisite_state', DETAIL = format('Types are %s.', id_types);
     END IF;
-    words := _lsh_words(job, source, id_types[1], schemes[1]);
+    -- Replies of servers do not become part of a statement: this server writes the name of the type that they mean.
+    id_type := _lsh_type_name(id_types[1]::regtype);
+    words := _lsh_words(job, source, id_type, schemes[1]);
     words := words || jsonb_build_object('me', _lsh_me());
     words := words || jsonb_build_object('pairs', parts || '.pairs', 'all_gone', schema || '.all_gone',
         'all_orphans', schema || '.all_orphans',
-        'place_count', cardinality(servers), 'places', (SELECT format('(%L::%s[])', array_agg(n), id_types[1])
+        'place_count', cardinality(servers), 'places', (SELECT format('(%L::%s[])', array_agg(n), id_type)
             FROM generate_series(0, cardinality(servers) - 1) AS n),
-        'text', format('id %s NOT NULL, server int NOT NULL', id_types[1]),
+        'text', format('id %s NOT NULL, server int NOT NULL', id_type),
         'pair_columns', format('left_id %1$s NOT NULL, left_server int NOT NULL, right_id %1$s NOT NULL,
             right_server int NOT NULL',
-                               id_types[1]),
+                               id_type),
         'pair', 'left_id, left_server, right_id, right_server',
         'arrays', ', array_agg(server) AS servers', 'candidate', _lsh_filled('
             least(ids[i]{by_bytes}, ids[j]{by_bytes}), servers[CASE WHEN ids[i]{by_bytes} < ids[j] THEN i ELSE j END],
@@ -132,7 +139,7 @@ BEGIN
         _lsh_create_schema(parts, job.target), '') || _lsh_filled(format('
         CREATE TABLE IF NOT EXISTS %1$s.pairs ({pair_ids}, similarity float8 NOT NULL, PRIMARY KEY (left_id,
             right_id)); ', parts),
-        words || jsonb_build_object('pair_ids', format('left_id %1$s, right_id %1$s', id_types[1]))) ||
+        words || jsonb_build_object('pair_ids', format('left_id %1$s, right_id %1$s', id_type))) ||
         (SELECT string_agg(definition || '; ', '') FROM _lsh_tables(job, words)) ||
         CASE WHEN 'keys' = ANY (shared) THEN _lsh_filled('CREATE VIEW {schema}.keys AS SELECT key, {id} AS id,
             {me} AS server
@@ -181,7 +188,7 @@ BEGIN
         FOR n IN 0 .. cardinality(servers) - 1 LOOP
             EXECUTE format('CREATE FOREIGN TABLE %s.pairs_%s (left_id %3$s, right_id %3$s, similarity float8) SERVER %I
                 OPTIONS (schema_name %L, table_name ''pairs'', fetch_size ''50000'', async_capable ''true'')',
-                parts, n, id_types[1], servers[n + 1], (parse_ident(parts))[1]);
+                parts, n, id_type, servers[n + 1], (parse_ident(parts))[1]);
         END LOOP;
         EXECUTE format('CREATE VIEW %s AS ', job.target) || (SELECT string_agg(format('TABLE %s.pairs_%s', parts, n),
             ' UNION ALL ')

@@ -291,4 +291,38 @@ $servers[1]->safe_psql('postgres', qq{ALTER TABLE $letters DROP "MH";
 like(error_of(job('No.', 'nowhere', '')), qr/different schemes.*DETAIL: .*"seed": 7.*"seed": 42|different schemes.*DETAIL: .*"seed": 42.*"seed": 7/s,
     'signatures of another scheme are an error, which names both');
 
+# A server that lies about its signatures or its ids can do nothing to the others but spoil the pairs. What it replies
+# ends the string, type or line that it is meant to stand in.
+$servers[1]->safe_psql('postgres', <<'SQL');
+CREATE SCHEMA liar;
+CREATE TABLE liar.replies (scheme jsonb, id_type text);
+INSERT INTO liar.replies VALUES ('{}', NULL);
+CREATE FUNCTION liar.minhash_scheme(public.minhash_signature) RETURNS jsonb LANGUAGE sql STABLE AS
+    'SELECT to_jsonb(public.minhash_scheme($1)) || scheme FROM liar.replies';
+CREATE FUNCTION liar.format_type(oid, integer) RETURNS text LANGUAGE sql STABLE AS
+    'SELECT coalesce(id_type, pg_catalog.format_type($1, $2)) FROM liar.replies';
+ALTER DATABASE postgres SET search_path = liar, pg_catalog, public;
+SQL
+
+sub told
+{
+    my ($target, $column, $value) = @_;
+    $servers[1]->safe_psql('postgres', qq{UPDATE liar.replies SET (scheme, id_type) = ROW ('{}', NULL);
+        UPDATE liar.replies SET $column = \$lie\$$value\$lie\$});
+    return job('No.', $target, q{, body => 'The wording', star_above => NULL}) =~ s/servers => '[^']*'/servers => '{"server 1"}'/r;
+}
+for my $value ('"5); CREATE TABLE hacked (); SELECT (5"', '"5 --"') {
+    like(error_of(told('lies', 'scheme', qq({"$_": $value}))), qr/invalid input syntax for type \w+: "+5|cannot cast jsonb string to type int/, "$_ $value")
+        for qw(num_hashes bits shingle_size fold bag);
+}
+like(error_of(told('lies', 'scheme', q<{"unit": "char'); CREATE TABLE hacked (); SELECT ('"}>)), qr/unrecognized unit: "char'\); CREATE/, 'a unit');
+result_of(q{CALL lsh_drop_distributed_pairs('lies')});
+like(error_of(told('lies', 'id_type', 'bigint); CREATE TABLE hacked (id bigint')), qr/invalid type name|syntax error/, 'a type');
+result_of(told('honest', 'id_type', 'bigint'));
+result_of(told('lies',   'id_type', 'bigint --'));
+is(result_of('SELECT count(*) > 0, count(*) = (SELECT count(*) FROM lies), count(*) = (SELECT count(*) FROM (TABLE lies INTERSECT TABLE honest) AS t)
+    FROM honest'), 't|t|t', 'a type with a comment after it');
+is(join(' ', map { $_->safe_psql('postgres', q{SELECT count(*) FROM pg_class WHERE relname = 'hacked'}) } $coordinator, @servers),
+    '0 0 0 0', 'nothing of it was run');
+
 done_testing();

@@ -7,6 +7,7 @@
 -- Drop databases that an interrupted earlier run may have left.
 SET client_min_messages = warning;
 DROP DATABASE IF EXISTS minhash_lsh_latin1;
+DROP DATABASE IF EXISTS minhash_lsh_win1252;
 DROP DATABASE IF EXISTS minhash_lsh_euc_jp;
 DROP DATABASE IF EXISTS minhash_lsh_sql_ascii;
 RESET client_min_messages;
@@ -51,12 +52,24 @@ SELECT shingle_jaccard('ÀÉÎ', 'àéî', 1) AS folded, shingles('a' || chr(160
 -- µ folds to a letter that LATIN1 does not have. Texts with it can be signed and compared; in their folded shingles,
 -- the letter is shown as a question mark.
 SELECT shingle_jaccard('5 µm', '5 µM', 1) AS similarity, shingles('5 µm', 4, fold => false) AS unfolded;
-SELECT shingles('5 µm', 4), shingles('5 µm', 1), shingles('µµé', 2);
+SELECT shingles('5 µm', 4), shingles('5 µm', 1), shingles('µµé', 2),
+    shingles('x' || repeat('é', 3000) || 'µ', 1, 'word') = ARRAY['x' || repeat('é', 3000) || '?'] AS long;
 -- substr() finds differences at their stated positions, even after a letter that folds to a letter that LATIN1 does not
 -- have.
 SELECT d.*, substr(CASE side WHEN 'a' THEN a ELSE b END, position, length) = passage AS there,
     shingle_headline(a, b, '', 3)
 FROM (VALUES ('µÿß Élan vital, naïve', 'µÿß élan total')) t (a, b), shingle_difference(a, b, 3) d;
+
+-- WIN1252 has five bytes that are no characters.
+\c :home
+CREATE DATABASE minhash_lsh_win1252 TEMPLATE template0 ENCODING 'WIN1252'
+    LOCALE_PROVIDER libc LC_COLLATE 'C' LC_CTYPE 'C';
+\c minhash_lsh_win1252
+\encoding UTF8
+CREATE EXTENSION minhash_lsh;
+SELECT minhash(byte) IS NOT NULL AS signed, shingles('Œ' || byte || 'µ', 2),
+    shingles(byte, 1, fold => false) AS unfolded
+FROM unnest(ARRAY[E'\x81', E'\x8d', E'\x8f', E'\x90', E'\x9d']) AS byte;
 
 -- EUC_JP: characters of one, two and three bytes.
 \c :home
@@ -69,7 +82,8 @@ SELECT getdatabaseencoding(), octet_length('a日丂ｱ');
 -- EUC_JP allows the bytes A9 A1, but Unicode has no character for them. Such bytes are signed unchanged.
 SELECT minhash_similarity(minhash(E'\xa9\xa1 abcdef'), minhash(E'\xa9\xa1 abcdef')) AS same,
        minhash_similarity(minhash(E'\xa9\xa1 abcdef'), minhash('abcdef')) < 1 AS differs_without,
-       shingles(E'日\xa9\xa1本 a', 3) AS shown;
+       shingles(E'日\xa9\xa1本 a', 3) AS shown,
+       shingle_headline(E'日\xa9\xa1 abc', '日 abc', shingle_size => 1) = E'日<b>\xa9\xa1</b> abc' AS headline;
 SELECT minhash('日本語のテキスト、ｱｲｳ丂丄', 16)::text = :'japanese' AS japanese,
     minhash('日本語 のテキスト、ｱｲｳ　丂丄', 16, 1, 'word')::text = :'japanese_words' AS words;
 SELECT md5(string_agg(minhash(repeat('x', n) || repeat('日本語ｱ丂', 300) || n, 16)::text, '' ORDER BY n)) =
@@ -118,5 +132,6 @@ FROM (VALUES (E'日本語 É\xff ẞ東京都', E'日本語 é\xfe ß東京')) t
 
 \c :home
 DROP DATABASE minhash_lsh_latin1;
+DROP DATABASE minhash_lsh_win1252;
 DROP DATABASE minhash_lsh_euc_jp;
 DROP DATABASE minhash_lsh_sql_ascii;

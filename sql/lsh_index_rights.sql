@@ -122,7 +122,7 @@ RESET ROLE;
 ALTER TABLE docs DISABLE ROW LEVEL SECURITY;
 -- Bitmap scans of an index without a predicate.
 SET ROLE regress_lsh_owner;
-DROP INDEX docs_scope;
+DROP INDEX docs_scope, docs_body;
 CREATE INDEX docs_scope ON docs USING lsh (sig, lsh_text(lang));
 SET ROLE regress_lsh_reader;
 SELECT FROM lsh_rights.seen();
@@ -131,6 +131,9 @@ RESET enable_sort;
 SET enable_indexscan = off;
 SELECT * FROM pg_temp.read_all();
 RESET enable_indexscan;
+SET ROLE regress_lsh_owner;
+CREATE INDEX docs_body ON docs USING lsh (lsh_signature(body)) WHERE lsh_wanted(id) OR id IS NOT NULL;
+SELECT FROM lsh_rights.seen();
 -- A query that contains the expression runs the function itself, whatever the plan is.
 RESET ROLE;
 SELECT id FROM docs WHERE id >= -1 ORDER BY lsh_signature(body) <%> minhash('text number 2');

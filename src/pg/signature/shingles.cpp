@@ -30,20 +30,24 @@ text* to_server(const std::uint8_t* utf8, std::size_t bytes)
     const Oid conversion = FindDefaultConversionProc(PG_UTF8, encoding);
     StringInfoData out;
     initStringInfo(&out);
+    if (!OidIsValid(conversion))
+        elog(ERROR, "no conversion from UTF8 to %s", pg_encoding_to_char(encoding));
+    constexpr std::size_t most = 1024 * 1024; // bytes that are converted at once
     while (bytes > 0) {
-        enlargeStringInfo(&out, static_cast<int>(bytes) * MAX_CONVERSION_GROWTH + 1);
+        const std::size_t piece = bytes > most ? whole_characters(utf8, most) : bytes;
+        enlargeStringInfo(&out, static_cast<int>(piece) * MAX_CONVERSION_GROWTH + 1);
         const int converted = pg_do_encoding_conversion_buf(conversion,
                                                             PG_UTF8,
                                                             encoding,
                                                             const_cast<unsigned char*>(utf8),
-                                                            static_cast<int>(bytes),
+                                                            static_cast<int>(piece),
                                                             reinterpret_cast<unsigned char*>(out.data + out.len),
                                                             out.maxlen - out.len,
                                                             true);
         out.len += static_cast<int>(strlen(out.data + out.len));
         utf8 += converted;
         bytes -= static_cast<std::size_t>(converted);
-        if (bytes > 0) {
+        if (static_cast<std::size_t>(converted) < piece) {
             appendStringInfoChar(&out, '?');
             const std::size_t skipped = decode_utf8(utf8, bytes).bytes;
             utf8 += skipped;

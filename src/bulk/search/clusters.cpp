@@ -6,8 +6,8 @@
 // candidates. Finally the components are emitted; on request, they are first split around representatives. The
 // similarity of a row to its representative is computed at this point, unless it is already known from connecting the
 // two rows.
-#include "bulk/components/components.h"
 #include "bulk/components/union_find.h"
+#include "bulk/search/cluster_emitter.h"
 #include "bulk/search/clusters.h"
 #include "bulk/search/found_pairs.h"
 #include "bulk/search/row_candidates.h"
@@ -255,129 +255,25 @@ void connect_row_units(row_set& rows)
 
 namespace {
 
-struct cluster_finder {
-    row_set* rows;
-    cluster_options options;
-    cluster_sink to;
-    std::span<std::uint32_t> parent;
-    std::uint32_t* met;     // for each row, the lowest row that forms a found pair with it and precedes it, or no_row
-    double* met_similarity; // for each row, its similarity to the row in `met`
-    verifier check;
-
-    // The cluster that is being built.
-    growing<std::uint32_t> members;
-    growing<double> similarities;
-};
-
 // Connects the rows that are near.
-void connect(cluster_finder& finder)
+void connect(row_set& rows, cluster_emitter& emitter)
 {
-    row_set& rows = *finder.rows;
-    host& owner = *finder.rows->owner;
+    host& owner = *rows.owner;
     shared_rows& shared = *rows.shared;
-    finder.parent = {allocate_shared<std::uint32_t>(owner, shared.parent, rows.count), rows.count};
-    start_components(finder.parent);
+    start_components({allocate_shared<std::uint32_t>(owner, shared.parent, rows.count), rows.count});
     expect_stores(rows, shared.groups);
     allocate_shared<bucket_groups>(owner, shared.group_places, bucket_units(rows));
     do_step(rows, step::connect_buckets);
     expect_pairs(rows);
     do_step(rows, step::connect_rows);
     end_steps(rows);
-
-    finder.met = allocate<std::uint32_t>(owner, rows.count);
-    std::fill_n(finder.met, rows.count, no_row);
-    finder.met_similarity = allocate<double>(owner, rows.count);
-    each_found(rows, [&finder](const found_pair& pair) {
-        assert(pair.left < pair.right && find_root(finder.parent, pair.left) == find_root(finder.parent, pair.right));
-        if (pair.left < finder.met[pair.right]) {
-            finder.met[pair.right] = pair.left;
-            finder.met_similarity[pair.right] = pair.similarity;
-        }
-    });
+    start_emitter(emitter);
+    each_found(rows, [&emitter](const found_pair& pair) { note_similarity(emitter, pair); });
 }
 
-// The similarity of two rows, if it is already known. Most clusters have two rows, which were compared when they were
-// connected.
-std::optional<double> known_similarity(const cluster_finder& finder, std::uint32_t a, std::uint32_t b)
+std::optional<double> compare_rows(void* with, std::uint32_t a, std::uint32_t b)
 {
-    const auto [first, second] = std::minmax(finder.rows->leader[a], finder.rows->leader[b]);
-    if (first == second)
-        return 1;
-    return finder.met[second] == first ? std::optional(finder.met_similarity[second]) : std::nullopt;
-}
-
-// Whether a row may join the cluster that is being built.
-bool is_welcome(const cluster_finder& finder, std::uint32_t row)
-{
-    const apart_rows* const apart = finder.rows->apart;
-    return apart == nullptr || may_join(*apart, row);
-}
-
-// The similarity of two rows if they are near; after accept_all(), the similarity of any two rows of one scope.
-std::optional<double> near(cluster_finder& finder, std::uint32_t a, std::uint32_t b)
-{
-    if (const std::optional<double> known = known_similarity(finder, a, b))
-        return known;
-    return verify(finder.check, finder.rows->leader[a], finder.rows->leader[b]);
-}
-
-// Splits a component into clusters, and emits them. `rows` are the rows of the component, the best first. The best row
-// and all rows near it form the first cluster. The best remaining row and all remaining rows near it form the next
-// cluster, and so on. Better rows join a cluster first, and a row that must stay apart from one of them is left for
-// later clusters. After accept_all(), all rows form one cluster. A cluster of one row is emitted only on request.
-void add_component(cluster_finder& finder, std::span<std::uint32_t> rows)
-{
-    host& owner = *finder.rows->owner;
-    grow(owner, finder.members, 0, rows.size());
-    grow(owner, finder.similarities, 0, rows.size());
-    std::uint32_t* const members = finder.members.values;
-    double* const similarities = finder.similarities.values;
-    apart_rows* const apart = finder.rows->apart;
-    while (!rows.empty()) {
-        const std::uint32_t best = rows[0];
-        std::size_t count = 0;
-        std::size_t left = 0;
-        if (apart != nullptr)
-            begin_cluster(*apart);
-        for (const std::uint32_t row : rows) {
-            pause(owner);
-            const auto similarity = is_welcome(finder, row) ? near(finder, best, row) : std::nullopt;
-            if (similarity) {
-                members[count] = row;
-                similarities[count++] = *similarity;
-                if (apart != nullptr)
-                    join_cluster(*apart, row);
-            } else {
-                rows[left++] = row;
-            }
-        }
-        assert(count > 0 && members[0] == best); // the best row is always taken, so the loop ends
-        if (count > 1 || finder.options.singletons)
-            finder.to.emit(owner, {members, count}, {similarities, count});
-        rows = rows.first(left);
-    }
-}
-
-void emit_components(cluster_finder& finder)
-{
-    const std::span<std::uint32_t> parent = finder.parent;
-    start_verifier(finder.check, *finder.rows);
-    if (!finder.options.near_representative)
-        accept_all(finder.check);
-    // Replace each entry with the root of the row's leader. A root precedes the other rows of its component, and a
-    // leader precedes its twins. So no entry refers to a row after its own, as find_root() requires.
-    for (std::uint32_t row = 0; row < parent.size(); row++)
-        parent[row] = find_root(parent, finder.rows->leader[row]);
-    assert(std::all_of(parent.begin(), parent.end(), [&](std::uint32_t root) {
-        return parent[root] == root && finder.rows->leader[root] == root;
-    }));
-    each_component(*finder.rows->owner,
-                   parent,
-                   finder.options.singletons ? 1 : 2,
-                   [&finder](std::span<std::uint32_t> component, std::size_t) {
-                       finder.to.order(*finder.rows->owner, component);
-                       add_component(finder, component);
-                   });
+    return verify(*static_cast<verifier*>(with), a, b);
 }
 
 } // namespace
@@ -385,15 +281,21 @@ void emit_components(cluster_finder& finder)
 std::uint64_t find_clusters(row_set& rows, const cluster_options& options, const cluster_sink& to)
 {
     assert(rows.apart == nullptr || options.near_representative);
-    cluster_finder finder = {};
-    finder.rows = &rows;
-    finder.options = options;
-    finder.to = to;
+    verifier check;
+    cluster_emitter emitter = {};
+    emitter.rows = &rows;
+    emitter.options = options;
+    emitter.to = to;
+    emitter.compare = compare_rows;
+    emitter.with = &check;
     start_steps(rows);
     find_twins(rows);
     collect_candidates(rows, true);
-    connect(finder);
-    emit_components(finder);
+    connect(rows, emitter);
+    start_verifier(check, rows);
+    if (!options.near_representative)
+        accept_all(check);
+    emit_components(emitter);
     return rows.shared->large_buckets;
 }
 

@@ -19,7 +19,7 @@ INSERT INTO given VALUES ('threshold', '0.9'), ('recall', '0.99'), ('bands', '13
     ('shingle_size', '4'), ('unit', $$'word'$$),
     ('fold', 'false'), ('bag', 'true'), ('seed', '7'), ('method', $$'classic'$$), ('near_representative', 'true'),
     ('singletons', 'true'), ('other_query', NULL), ('anchors', '10'), ('thresholds', $$'{0.5}'$$),
-    ('apart', $$'VALUES (1, 2)'$$), ('share', '0.5'), ('search_path', $$'public'$$);
+    ('apart', $$'VALUES (1, 2)'$$), ('weight', $$'idf'$$), ('share', '0.5'), ('search_path', $$'public'$$);
 CREATE TABLE queries (form text, query text, more text);
 INSERT INTO queries VALUES ('texts', 'SELECT id, body FROM notes', ''),
     ('texts in bands', 'SELECT id, body FROM notes', 'bands => 20, rows => 5, '),

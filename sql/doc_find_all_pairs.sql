@@ -20,6 +20,15 @@ FROM lsh_pairs('SELECT id, sig FROM articles', threshold => 0.6) ORDER BY 1, 2;
 SELECT left_id, right_id
 FROM lsh_pairs('SELECT id, body, id > 3 AS scope FROM articles', threshold => 0.6) ORDER BY 1, 2;
 
+CREATE TABLE ads (id bigint PRIMARY KEY, body text);
+INSERT INTO ads
+SELECT i, 'Our company is a leader in its field and offers you a modern workplace, flexible hours and a team that '
+    'looks forward to meeting you. Please send your application with the usual documents to our staff. We want you as '
+    || (ARRAY['a driver of forklifts', 'a nurse for nights', 'a clerk in accounting', 'a roofer'])[1 + i % 4] || ' in '
+    || (ARRAY['Ulm', 'Graz'])[1 + i / 4 % 2] || '.' FROM generate_series(1, 8) i;
+SELECT (SELECT count(*) FROM lsh_pairs('TABLE ads', threshold => 0.6)) AS pairs,
+       (SELECT count(*) FROM lsh_pairs('TABLE ads', threshold => 0.6, weight => 'idf')) AS weighted;
+
 SELECT round(similarity::numeric, 2) AS similarity, left(a.body, 36) AS left_text, left(b.body, 36) AS right_text
 FROM lsh_pairs('SELECT id, body FROM articles', threshold => 0.6)
      JOIN articles a ON a.id = left_id JOIN articles b ON b.id = right_id

@@ -31,6 +31,24 @@ WITH matches AS (
 SELECT left_id AS lead, right_id AS customer, round(similarity::numeric, 2) AS similarity
 FROM matches WHERE rank_for_lead = 1 AND rank_for_customer = 1 ORDER BY lead;
 
+CREATE TABLE shop (id bigint PRIMARY KEY, name text);
+INSERT INTO shop VALUES
+    (1, 'Norel Kitchen Radio Red - KR210'), (2, 'Norel Kitchen Radio White - KR305'),
+    (3, 'Norel Kitchen Radio Red - KR118'), (4, 'Kavo Desk Fan White - DF77X'), (5, 'Kavo Desk Fan Red - DF90');
+CREATE TABLE other_shop (id bigint PRIMARY KEY, name text);
+INSERT INTO other_shop VALUES
+    (11, 'Norel KR305 radio, new'), (12, 'Norel KR210 radio for kitchen and bath'), (13, 'Kavo DF77X fan, new'),
+    (14, 'Norel kitchen clock red');
+WITH matches AS (
+    SELECT left_id, right_id, similarity,
+           row_number() OVER (PARTITION BY left_id ORDER BY similarity DESC, right_id) AS rank_for_left,
+           row_number() OVER (PARTITION BY right_id ORDER BY similarity DESC, left_id) AS rank_for_right
+    FROM lsh_pairs('SELECT id, name FROM shop', threshold => 0.25, shingle_size => 3, weight => 'idf',
+                   other_query => 'SELECT id, name FROM other_shop'))
+SELECT s.name, o.name AS other_name, round(similarity::numeric, 2) AS similarity
+FROM matches JOIN shop s ON s.id = left_id JOIN other_shop o ON o.id = right_id
+WHERE rank_for_left = 1 AND rank_for_right = 1 ORDER BY s.id;
+
 SELECT block, left_id, right_id
 FROM (VALUES ('%Berlin%'), ('%New York%')) AS blocks (block),
      LATERAL lsh_pairs(format($$SELECT id, name || ' ' || address FROM leads WHERE address LIKE %L$$, block),

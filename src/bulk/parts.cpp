@@ -31,6 +31,12 @@ void do_part(row_set& rows)
         return compare_same_of_units(rows);
     case step::look_up:
         return look_up_units(rows);
+    case step::count_frequencies:
+        return count_frequencies_of_units(rows);
+    case step::make_lists:
+        return make_lists_of_units(rows);
+    case step::look_up_rare:
+        return look_up_rare_units(rows);
     }
 }
 

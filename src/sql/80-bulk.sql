@@ -21,10 +21,11 @@ CREATE FUNCTION lsh_pairs(
     seed bigint DEFAULT NULL,
     method text DEFAULT NULL,
     other_query text DEFAULT NULL,
-    apart text DEFAULT NULL
+    apart text DEFAULT NULL,
+    weight text DEFAULT NULL
 ) RETURNS TABLE (left_id bigint, right_id bigint, similarity double precision)
     AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 1000;
-COMMENT ON FUNCTION lsh_pairs(text, double precision, double precision, integer, integer, text, integer, integer, integer, text, boolean, boolean, bigint, text, text, text) IS
+COMMENT ON FUNCTION lsh_pairs(text, double precision, double precision, integer, integer, text, integer, integer, integer, text, boolean, boolean, bigint, text, text, text, text) IS
     'the pairs of a query''s rows, or across two queries, whose similarity reaches the threshold. '
     'Example: lsh_pairs(''SELECT id, body FROM articles'', threshold => 0.8)';
 
@@ -45,10 +46,11 @@ CREATE FUNCTION lsh_pairs(
     seed bigint DEFAULT NULL,
     method text DEFAULT NULL,
     other_query text DEFAULT NULL,
-    apart text DEFAULT NULL
+    apart text DEFAULT NULL,
+    weight text DEFAULT NULL
 ) RETURNS TABLE (left_id anyelement, right_id anyelement, similarity double precision)
     AS 'MODULE_PATHNAME', 'lsh_pairs_typed' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 1000;
-COMMENT ON FUNCTION lsh_pairs(text, anyelement, double precision, double precision, integer, integer, text, integer, integer, integer, text, boolean, boolean, bigint, text, text, text) IS
+COMMENT ON FUNCTION lsh_pairs(text, anyelement, double precision, double precision, integer, integer, text, integer, integer, integer, text, boolean, boolean, bigint, text, text, text, text) IS
     'the pairs of a query''s rows, or across two queries, whose similarity reaches the threshold; '
     'ids are of the second argument''s type. '
     'Example: lsh_pairs(''SELECT url, body FROM articles'', NULL::text, threshold => 0.8)';
@@ -70,10 +72,11 @@ CREATE FUNCTION lsh_clusters(
     method text DEFAULT NULL,
     near_representative boolean DEFAULT false,
     singletons boolean DEFAULT false,
-    apart text DEFAULT NULL
+    apart text DEFAULT NULL,
+    weight text DEFAULT NULL
 ) RETURNS TABLE (id bigint, cluster_id bigint, representative bigint, size bigint, similarity double precision)
     AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 1000;
-COMMENT ON FUNCTION lsh_clusters(text, double precision, double precision, integer, integer, text, integer, integer, integer, text, boolean, boolean, bigint, text, boolean, boolean, text) IS
+COMMENT ON FUNCTION lsh_clusters(text, double precision, double precision, integer, integer, text, integer, integer, integer, text, boolean, boolean, bigint, text, boolean, boolean, text, text) IS
     'clusters of a query''s rows that are connected by pairs whose similarity reaches the threshold. '
     'Example: lsh_clusters(''SELECT id, body FROM articles'', near_representative => true)';
 
@@ -95,11 +98,12 @@ CREATE FUNCTION lsh_clusters(
     method text DEFAULT NULL,
     near_representative boolean DEFAULT false,
     singletons boolean DEFAULT false,
-    apart text DEFAULT NULL
+    apart text DEFAULT NULL,
+    weight text DEFAULT NULL
 ) RETURNS TABLE (id anyelement, cluster_id anyelement, representative anyelement, size bigint,
     similarity double precision)
     AS 'MODULE_PATHNAME', 'lsh_clusters_typed' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 1000;
-COMMENT ON FUNCTION lsh_clusters(text, anyelement, double precision, double precision, integer, integer, text, integer, integer, integer, text, boolean, boolean, bigint, text, boolean, boolean, text) IS
+COMMENT ON FUNCTION lsh_clusters(text, anyelement, double precision, double precision, integer, integer, text, integer, integer, integer, text, boolean, boolean, bigint, text, boolean, boolean, text, text) IS
     'clusters of a query''s rows that are connected by pairs whose similarity reaches the threshold; '
     'ids are of the second argument''s type. '
     'Example: lsh_clusters(''SELECT url, body FROM articles'', NULL::text)';

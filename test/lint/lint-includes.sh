@@ -16,6 +16,7 @@ declare -A may=(
     [bulk/rows]='core bulk/memory bulk/buckets bulk/tuning bulk/sets bulk/components bulk/rows'
     [bulk/search]='core bulk/memory bulk/buckets bulk/tuning bulk/sets bulk/components bulk/rows bulk/search'
     [bulk/containment]='core bulk/memory bulk/tuning bulk/sets bulk/components bulk/rows bulk/search bulk/containment'
+    [bulk/weighted]='core bulk/memory bulk/buckets bulk/tuning bulk/sets bulk/components bulk/rows bulk/search bulk/weighted'
     [bulk/evaluation]='core bulk/memory bulk/buckets bulk/tuning bulk/sets bulk/rows bulk/search bulk/evaluation'
     [bulk]='core bulk'
     [pg]='core pg'

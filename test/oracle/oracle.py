@@ -50,7 +50,7 @@ class Configuration:
         self.rows = texts.table_of(chance, self.shape)
         self.id_type = chance.choice(['bigint', 'bigint', *ID_TYPES])
         self.scopes = chance.choice([0, 0, 0, 1, 3, 50])
-        self.measure = 'containment' if chance.random() < 0.2 else 'jaccard'
+        self.measure = chance.choices(['containment', 'weighted', 'jaccard'], [20, 20, 60])[0]
         self.signed = self.measure == 'jaccard' and chance.random() < 0.3
         self.crossing = chance.random() < 0.2 or (len(self.rows) > MANY and self.shape != 'large')
         self.form = chance.choice(['plain'] * 5 + ['order', 'limit', 'view', 'cte', 'join', 'offset', 'union',
@@ -68,8 +68,16 @@ class Configuration:
             size, threshold = max(size, 5), max(threshold, 0.3)
         self.texts = {'shingle_size': size, 'unit': unit, 'fold': chance.random() < 0.8, 'bag': chance.random() < 0.2}
         self.arguments = {'threshold': threshold}
-        self.shape_fixed = False
+        self.shape_fixed = self.estimated = False
         self.hashes = 128
+        if self.measure == 'weighted':
+            # Never just a similarity, which SQL, Python and the engine may round differently.
+            threshold = min(max(threshold, 0.1), 0.95) + chance.random() / 1000
+            self.arguments = {'weight': 'idf', 'threshold': threshold}
+            self.texts['bag'] = False
+            if chance.random() < 0.6:
+                self.arguments['recall'] = chance.choice([0.5, 0.9, 0.999, 1.0])
+            return
         if self.measure == 'containment':
             self.arguments['recall'] = chance.choice([0.5, 0.99, 0.999, 1.0])
             return
@@ -104,13 +112,18 @@ class Configuration:
         return None if most is None or most >= len(self.rows) else most
 
     @property
+    def difference(self):
+        """How much a similarity may differ from what Python computes."""
+        return 1e-9 if self.measure == 'weighted' else DIFFERENCE
+
+    @property
     def threshold(self):
         return self.arguments['threshold']
 
     def promise(self, similarity):
         """The least expected share of pairs of this similarity that are found."""
         recall = self.arguments.get('recall', 0.95)
-        if self.measure == 'containment':
+        if self.measure != 'jaccard':
             return max(recall, 0.99)
         if self.max_bucket is not None:
             return 0
@@ -298,12 +311,30 @@ class Oracle:
             self.set_of[n] = numbers[key]
         self.shared = truth.shared_elements([elements for _, elements in sets])
         self.shared = {pair: common for pair, common in self.shared.items() if sets[pair[0]][0] == sets[pair[1]][0]}
+        if given.measure == 'weighted':
+            self.learn_weights(sets)
         self.near = {}
-        for (a, b), common in self.shared.items():
+        for a, b in self.shared:
             for left, right in self.directions(a, b):
                 if (share := self.similarity(left, right)) >= given.threshold:
                     self.near[left, right] = share
         self.near |= {(a, a): 1.0 for a in range(len(sets))}
+
+    def learn_weights(self, sets):
+        """What each two sets share, by weight, and the norm of each."""
+        rows = collections.Counter(self.set_of[n] for query in self.in_query for n in query if n in self.set_of)
+        rows_of, frequencies = collections.Counter(), collections.Counter()
+        for number, count in rows.items():
+            scope, elements = sets[number]
+            rows_of[scope] += count
+            for element in elements:
+                frequencies[scope, element] += count
+        squares = {(scope, element): math.log((rows_of[scope] + 1) / count) ** 2
+                   for (scope, element), count in frequencies.items()}
+        weigh = lambda scope, elements: math.fsum(squares.get((scope, element), 0.0) for element in elements)
+        self.norms = [weigh(*key) for key in sets]
+        self.weights = {(a, b): weigh(sets[a][0], sets[a][1] & sets[b][1]) for a, b in self.shared
+                        if rows[a] and rows[b]}
 
     def directions(self, a, b):
         """In which ways two different sets can be a pair."""
@@ -316,6 +347,11 @@ class Oracle:
     def similarity(self, left, right):
         if self.given.measure == 'jaccard' and self.given.estimated:
             return 1.0 if left == right else self.estimates.get((min(left, right), max(left, right)), 0.0)
+        if self.given.measure == 'weighted':
+            if left == right:
+                return 1.0
+            return (self.weights.get((min(left, right), max(left, right)), 0.0)
+                    / (math.sqrt(self.norms[left] * self.norms[right]) or 1.0))
         common = self.sizes[left] if left == right else self.shared.get((min(left, right), max(left, right)), 0)
         if self.given.measure == 'containment':
             return common / self.sizes[left]
@@ -383,7 +419,7 @@ class Oracle:
             pair = (left, right) if given.crossing or (left, right) in self.near else (right, left)
             if pair not in self.near:
                 self.find(f'a pair of similarity {similarity} that is none (it is {self.similarity(left, right)})')
-            elif abs(self.near[pair] - similarity) > DIFFERENCE or similarity < given.threshold:
+            elif abs(self.near[pair] - similarity) > given.difference or similarity < given.threshold:
                 self.find(f'similarity {similarity} instead of {self.near[pair]}')
             if unordered and not (contained and self.sizes[left] != self.sizes[right]):
                 self.find(f'{unordered} pairs with the wrong id on the left')
@@ -472,12 +508,12 @@ class Oracle:
         memory = chance.choice(['1MB', '2MB', '8MB', '1GB'])
         with_memory = self.fetch_pairs(call, self.with_workers(chance.choice([0, 0, 2])) | {'maintenance_work_mem': memory})
         if with_memory[1:] != steady[1:]:
-            if given.measure == 'containment' or given.shape_fixed:
+            if given.measure != 'jaccard' or given.shape_fixed:
                 self.find(f'memory of {memory} changes the answer: {with_memory} instead of {steady}')
             else:
                 self.counts['choices that differ by memory'] += 1
                 self.check_recall(self.check_pairs())
-        if given.shape_fixed and given.form == 'plain' and not other:
+        if (given.shape_fixed or given.measure == 'weighted') and given.form == 'plain' and not other:
             reverse = self.fetch_pairs(self.call('lsh_pairs', query + ' ORDER BY n DESC', {}), STEADY)
             if reverse[1:] != steady[1:]:
                 self.find(f'the order of rows changes the answer: {reverse} instead of {steady}')
@@ -598,7 +634,7 @@ class Oracle:
             self.find('the representative is not the best row')
         for n, _, _, _, similarity, _, _ in rows:
             true = 1.0 if n == representative else self.similarity(self.set_of[n], self.set_of[representative])
-            if abs(true - similarity) > DIFFERENCE:
+            if abs(true - similarity) > given.difference:
                 self.find(f'similarity {similarity} of a row to its representative instead of {true}')
             elif near_representative and true < given.threshold:
                 self.find(f'a row of similarity {true} in the cluster of a representative')
@@ -716,17 +752,17 @@ class Oracle:
                 raise
             self.counts['refused'] += 1
             return
-        self.told = given.measure == 'jaccard' and given.chance.random() < 0.4
+        self.told = given.measure != 'containment' and given.chance.random() < 0.4
         if self.told:
             self.compare_apart(*queries[:2])
-        if not given.crossing and given.measure == 'jaccard':
+        if not given.crossing and given.measure != 'containment':
             if given.chance.random() < 0.3:
                 self.compare_components()
             self.compare_clusters(queries[2], found)
             self.use(STEADY)
             if not given.estimated and given.shape_fixed and given.max_bucket is None:
                 self.compare_evaluation(queries[0])
-            if given.max_bucket is None and given.chance.random() < 0.2:
+            if given.measure == 'jaccard' and given.max_bucket is None and given.chance.random() < 0.2:
                 self.compare_sample(queries[0])
         self.counts['compared'] += 1
 

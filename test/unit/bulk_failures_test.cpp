@@ -8,7 +8,8 @@ namespace {
 
 using namespace bulk_support;
 
-// Makes texts and signatures that exercise everything: twins, large buckets, files, bags, containment.
+// Makes texts and signatures that exercise everything: twins, large buckets, files, bags, containment,
+// weights.
 problem every_way(int kind)
 {
     problem made;
@@ -21,6 +22,7 @@ problem every_way(int kind)
     made.task.exact = kind < 2 || kind > 3;
     made.from_texts = kind != 3;
     made.crossing = kind == 1 || kind == 5;
+    made.weighted = kind > 5;
     made.memory = kind == 2 ? 1 << 24 : 0;
     made.workers = kind % 3;
     made.elsewhere = static_cast<std::uint32_t>(kind % 4);
@@ -86,6 +88,9 @@ INSTANTIATE_TEST_SUITE_P(all,
 INSTANTIATE_TEST_SUITE_P(of_contained,
                          bulk_failures,
                          testing::Combine(testing::Range(4, 6), testing::Values(job::pairs)));
+INSTANTIATE_TEST_SUITE_P(of_weighted,
+                         bulk_failures,
+                         testing::Combine(testing::Range(6, 8), testing::Values(job::pairs, job::clusters)));
 
 TEST(bulk_failures, phases_are_reported)
 {

@@ -8,6 +8,7 @@
 #include "bulk/search/clusters.h"
 #include "bulk/search/pairs.h"
 #include "bulk/tuning/choose_bands.h"
+#include "bulk/weighted/weighted.h"
 
 #include "core/compress.h"
 
@@ -422,6 +423,7 @@ struct problem {
     bulk::task task = {};
     bool from_texts = true;
     bool crossing = false;
+    bool weighted = false; // by weighted similarity
     std::vector<std::string> texts;
     std::vector<std::vector<std::uint8_t>> slots; // the slots of signatures, as they are stored
     std::uint32_t first_count = 0;
@@ -547,7 +549,11 @@ inline void call_engine(engine_call& call)
     row_set& rows = take_rows(call);
     if (!call.given->ids.empty())
         take_verdicts(call, rows);
-    if (rows.task.sets_only)
+    if (call.given->weighted && call.what == job::pairs)
+        bulk::find_weighted_pairs(rows, call.given->crossing, keep_pair);
+    else if (call.given->weighted)
+        bulk::find_weighted_clusters(rows, call.given->clusters, {order_rows, keep_cluster});
+    else if (rows.task.sets_only)
         bulk::find_contained_pairs(rows, call.given->crossing, keep_pair);
     else if (call.what == job::pairs && rows.count > 1)
         call.large_buckets = bulk::find_pairs(rows, call.given->crossing, keep_pair);

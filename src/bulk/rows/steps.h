@@ -27,7 +27,10 @@ enum class step : std::uint32_t {
     count_shingles,
     choose_witnesses,
     compare_same,
-    look_up
+    look_up,
+    count_frequencies,
+    make_lists,
+    look_up_rare
 };
 
 struct shared_rows {
@@ -85,6 +88,7 @@ struct shared_rows {
     shared_number group_places; // a bucket_groups for each large bucket
 
     shared_number containment; // a shared_containment
+    shared_number weights;     // a shared_weights
 };
 
 // Call this when all rows have been added, and bands and rows have been chosen. Starts workers if there is enough work
@@ -104,7 +108,10 @@ part connect_row_units;
 part count_shingles_of_units; // containment/containment.cpp
 part choose_witnesses_of_units;
 part compare_same_of_units;
-part look_up_units; // containment/look_up.cpp
+part look_up_units;              // containment/look_up.cpp
+part count_frequencies_of_units; // weighted/frequencies.cpp
+part make_lists_of_units;        // weighted/lists.cpp
+part look_up_rare_units;         // weighted/look_up.cpp
 
 // Does this process's part of the current step (bulk/parts.cpp).
 void do_part(row_set& rows);

@@ -118,4 +118,50 @@ bulk_request arg_bulk(const call_form& form)
     return wanted;
 }
 
+void arg_weight(const call_form& form, int argument, bulk_request& wanted)
+{
+    struct named_argument {
+        int number;
+        const char* name;
+    };
+
+    constexpr named_argument without_effect[] = {{arg_bands, "bands"},
+                                                 {arg_max_bucket, "max_bucket"},
+                                                 {arg_num_hashes, "num_hashes"},
+                                                 {arg_num_hashes + 5, "seed"},
+                                                 {arg_num_hashes + 6, "method"}};
+
+    const FunctionCallInfo fcinfo = form.fcinfo;
+    if (form.ids == id_form::named || PG_ARGISNULL(position_of(form, argument)))
+        return;
+    text* const given = PG_GETARG_TEXT_PP(position_of(form, argument));
+    if (view(given) == "none")
+        return;
+    if (view(given) != "idf")
+        fail_choice("weight", given, "\"none\" and \"idf\"");
+    for (const auto& [number, name] : without_effect)
+        if (!PG_ARGISNULL(position_of(form, number)))
+            ereport(ERROR,
+                    errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                    errmsg("%s cannot be given with weight", name),
+                    errdetail("Weighted texts are found by their rare shingles, without signatures and bands."),
+                    errhint("Leave it out."));
+    if (wanted.verify == verification::estimate)
+        ereport(ERROR,
+                errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                errmsg("weighted similarity cannot be estimated"),
+                errdetail("Signatures say how many shingles two texts share, not which."),
+                errhint("Leave out verify, or leave out weight."));
+    if (wanted.texts.shingles.bag)
+        ereport(ERROR,
+                errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                errmsg("bags cannot be weighted"),
+                errdetail("With weight, each shingle of a text counts once."),
+                errhint("Leave out bag => true, or leave out weight."));
+    wanted.weighted = true;
+    wanted.sets_only = true;
+    wanted.texts_only =
+        "The weight of a shingle depends on how many of the texts have it, which signatures do not say.";
+}
+
 } // namespace minhash::pg

@@ -21,6 +21,7 @@ struct bulk_request {
     const char* signing;    // the first given argument that determines how texts are signed, or null
     const char* texts_only; // why signatures cannot be used; null: they can
     bool sets_only;         // texts are compared as sets, and not signed
+    bool weighted;          // rare shingles count more than common ones
     Oid id_type;            // InvalidOid: whatever type the query returns
     bool ranked;            // the query may have a column "rank"
     bool lone_ids;          // ids of empty and NULL texts are kept, too
@@ -75,5 +76,9 @@ verification arg_verification(FunctionCallInfo fcinfo, int argument);
 
 // Reads the shared arguments; an ERROR if one of them is wrong.
 bulk_request arg_bulk(const call_form& form);
+
+// Reads the argument `weight`, after the shared ones. An ERROR if a shared argument would have no effect with it. The
+// named form has no such argument.
+void arg_weight(const call_form& form, int argument, bulk_request& wanted);
 
 } // namespace minhash::pg

@@ -4,6 +4,7 @@
 #include "pg/extension.h"
 
 #include "bulk/search/clusters.h"
+#include "bulk/weighted/weighted.h"
 
 extern "C" {
 #include "catalog/pg_type.h"
@@ -121,13 +122,14 @@ void emit_lone(cluster_call& self)
 // the row's connected component
 Datum return_clusters(const call_form& form)
 {
-    enum { arg_near_representative = arg_own, arg_singletons, arg_apart };
+    enum { arg_near_representative = arg_own, arg_singletons, arg_apart, arg_weighting };
 
     const FunctionCallInfo fcinfo = form.fcinfo;
     const int near_representative = position_of(form, arg_near_representative);
     const int singletons = position_of(form, arg_singletons);
     const int apart = position_of(form, arg_apart);
     bulk_request wanted = arg_bulk(form);
+    arg_weight(form, arg_weighting, wanted);
     wanted.ranked = true;
     for (const int option : {near_representative, singletons})
         refuse_null(fcinfo, option);
@@ -151,8 +153,11 @@ Datum return_clusters(const call_form& form)
             self.rank_order = order_of(self.ranks.type);
         self.cluster_memory = AllocSetContextCreate(self.memory, "minhash_lsh cluster", ALLOCSET_DEFAULT_SIZES);
         const bulk::cluster_options options = {PG_GETARG_BOOL(near_representative), wanted.lone_ids};
-        const std::uint64_t left_out = bulk::find_clusters(*self.rows, options, {order_members, emit_cluster});
-        notice_large_buckets(left_out, self.rows->task.max_bucket);
+        const bulk::cluster_sink sink = {order_members, emit_cluster};
+        if (wanted.weighted)
+            bulk::find_weighted_clusters(*self.rows, options, sink);
+        else
+            notice_large_buckets(bulk::find_clusters(*self.rows, options, sink), self.rows->task.max_bucket);
     }
     emit_lone(self);
     return end_call(self);
@@ -161,7 +166,7 @@ Datum return_clusters(const call_form& form)
 } // namespace
 
 // lsh_clusters(query, threshold, recall, bands, rows, verify, max_bucket, num_hashes, shingle_size,
-//              unit, fold, bag, seed, method, near_representative, singletons, apart)
+//              unit, fold, bag, seed, method, near_representative, singletons, apart, weight)
 MINHASH_FUNCTION(lsh_clusters) { return return_clusters({fcinfo, id_form::bigints}); }
 
 // lsh_clusters(query, anyelement, threshold, ...)

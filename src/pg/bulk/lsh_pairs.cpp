@@ -7,6 +7,7 @@
 
 #include "bulk/containment/containment.h"
 #include "bulk/search/pairs.h"
+#include "bulk/weighted/weighted.h"
 
 #include <optional>
 #include <utility>
@@ -80,10 +81,14 @@ bool contains_smaller(const pair_call& call, const bulk::found_pair& pair, int o
 // -> (left_id, right_id, similarity)
 Datum return_pairs(const call_form& form)
 {
-    enum { arg_other_query = arg_own, arg_apart };
+    enum { arg_other_query = arg_own, arg_apart, arg_weighting };
 
-    pair_call& call = read_rows(form, arg_bulk(form), position_of(form, arg_other_query), position_of(form, arg_apart));
-    if (row_count(call) > 1) {
+    bulk_request wanted = arg_bulk(form);
+    arg_weight(form, arg_weighting, wanted);
+    pair_call& call = read_rows(form, wanted, position_of(form, arg_other_query), position_of(form, arg_apart));
+    if (row_count(call) > 1 && wanted.weighted) {
+        bulk::find_weighted_pairs(*call.rows, call.crossing, put_pair<is_falling>);
+    } else if (row_count(call) > 1) {
         const std::uint64_t left_out = bulk::find_pairs(*call.rows, call.crossing, put_pair<is_falling>);
         notice_large_buckets(left_out, call.rows->task.max_bucket);
     }
@@ -116,7 +121,7 @@ Datum return_contained(const call_form& form)
 } // namespace
 
 // lsh_pairs(query, threshold, recall, bands, rows, verify, max_bucket, num_hashes, shingle_size,
-//           unit, fold, bag, seed, method, other_query, apart)
+//           unit, fold, bag, seed, method, other_query, apart, weight)
 MINHASH_FUNCTION(lsh_pairs) { return return_pairs({fcinfo, id_form::bigints}); }
 
 // lsh_pairs(query, anyelement, threshold, ...)

@@ -1,0 +1,200 @@
+// The state of a search by weighted similarity: what all processes share, and what each process has during its part of
+// a step.
+#pragma once
+
+#include "bulk/rows/steps.h"
+#include "bulk/sets/distinct_elements.h"
+#include "bulk/weighted/rarest.h"
+
+#include "core/probe.h"
+
+#include <cmath>
+
+namespace minhash::bulk {
+
+// How many rows have a shingle. In a scoped task, the key depends on the scope as well, so that rows of different
+// scopes have no shingle in common (but by chance), and a frequency counts rows of one scope.
+struct frequency {
+    std::uint64_t key; // 0: a free entry
+    std::uint32_t rows;
+};
+
+// Frequencies do not all fit into memory at once. So they are counted in passes, each over all rows. A pass counts the
+// shingles whose keys have upper halves from `from` to from + 2^bits - 1.
+struct counted_range {
+    std::uint64_t from;
+    int bits;
+};
+
+inline bool is_in(const counted_range& range, std::uint64_t key)
+{
+    return ((key >> 32) - range.from) >> range.bits == 0;
+}
+
+// The state that all processes share.
+struct shared_weights {
+    double missed; // the share of pairs that may be missed
+    bool crossing;
+    shared_number scope_rows; // for each row, how many rows its scope has; 0: tasks without scopes
+
+    // The current pass. `table` has the frequencies: first as a hash table of mask + 1 entries, and later sorted by
+    // key, without those of 1. Then `directory`, which lies behind them, says where the keys with the same first bits
+    // begin.
+    counted_range range;
+    shared_number table;
+    std::size_t mask;
+    probe_secret secret; // the hashing secret of the process that makes the call
+    std::uint64_t used;  // how many entries are used; atomic
+    std::uint32_t full;  // not 0: the table became too full; atomic
+    std::size_t known;
+    int directory_bits;
+    std::uint32_t first_id; // the id of the first of the sorted shingles
+    bool last;
+
+    // For each row.
+    shared_number list_at;    // where its list is: the member, and the offset in the member's store
+    shared_number list_sizes; // how many shingles the list has
+    shared_number singles;    // how many shingles no other row has: these are not listed
+    shared_number norms;
+    shared_number digests; // of its shingles: equal sets have equal digests
+    shared_number rare_at; // where its rarest shingles are (rarest.h), like list_at
+    shared_number plans;
+
+    shared_number lists;   // for each member, the store_note of its lists
+    shared_number earlier; // the same notes after the previous pass
+    shared_number rare;
+
+    // Rows by descending norm. The index and the found pairs identify a row by its position in this order.
+    shared_number order;
+    shared_number index;
+    index_of_rare_shape shape;
+    std::uint32_t first; // the position of the first row of the current part of the index
+};
+
+// A shingle of a list: its frequency, and its id below. Lists are sorted, so the rarest shingles come first. An id is
+// the place of a shingle's key among the keys of all shingles that several rows have, in ascending order. So lists do
+// not depend on how shingles were counted.
+using listed_shingle = std::uint64_t;
+
+inline std::uint32_t frequency_of(listed_shingle shingle) { return static_cast<std::uint32_t>(shingle >> 32); }
+
+inline std::uint32_t id_of(listed_shingle shingle) { return static_cast<std::uint32_t>(shingle); }
+
+// A weight that has been computed: the square of ln((rows + 1) / frequency).
+struct known_weight {
+    std::uint32_t rows;
+    std::uint32_t frequency; // 0: none
+    double square;
+};
+
+constexpr std::size_t kept_weights = 4096; // a power of two
+
+// The state of a process during its part of a step.
+struct weighted_part {
+    row_set* rows;
+    shared_weights* shared;
+    std::uint32_t* scope_rows;
+    std::uint64_t* list_at;
+    std::uint32_t* list_sizes;
+    std::uint32_t* singles;
+    double* norms;
+    std::uint64_t* digests;
+    std::uint64_t* rare_at;
+    rare_plan* plans;
+    std::uint32_t* order;
+    known_weight* weights;
+    byte_store** lists;
+
+    growing<std::uint8_t> text;
+    distinct_elements set;
+    growing<std::uint64_t> keys;
+};
+
+// Call this at the beginning of a process's part of a step.
+weighted_part start_part(row_set& rows, shared_weights& shared);
+
+inline weighted_part start_part(row_set& rows)
+{
+    return start_part(rows, *find_shared<shared_weights>(rows, rows.shared->weights));
+}
+
+// Reads a row, and writes the keys of its shingles that belong to the current pass to self.keys. Returns how many there
+// are.
+std::size_t read_keys(weighted_part& self, std::uint32_t row);
+
+// Where a row's bytes are in the stores of the members.
+constexpr int member_shift = 48;
+
+inline std::uint64_t place_in_stores(std::uint32_t member, std::uint64_t offset)
+{
+    return std::uint64_t{member} << member_shift | offset;
+}
+
+template <typename Value>
+std::span<const Value>
+fetch_values(byte_store* const* stores, std::uint64_t place, std::size_t count, growing<Value>& buffer, host& owner)
+{
+    if (count == 0)
+        return {};
+    byte_store& store = *stores[place >> member_shift];
+    const std::uint64_t offset = place & ((std::uint64_t{1} << member_shift) - 1);
+    if (!in_place(store, offset, count * sizeof(Value)))
+        grow(owner, buffer, 0, count);
+    return {static_cast<const Value*>(fetch(store, offset, count * sizeof(Value), buffer.values)), count};
+}
+
+// The list of a row. It is valid until the next call with the same buffer.
+inline std::span<const listed_shingle>
+fetch_list(const weighted_part& self, std::uint32_t row, growing<listed_shingle>& buffer)
+{
+    return fetch_values(self.lists, self.list_at[row], self.list_sizes[row], buffer, *self.rows->owner);
+}
+
+// How many rows there are in a row's scope.
+inline std::uint32_t scope_rows_of(const weighted_part& self, std::uint32_t row)
+{
+    return self.scope_rows == nullptr ? self.rows->count : self.scope_rows[row];
+}
+
+inline double square_of_weight(std::uint32_t rows, std::uint32_t frequency) noexcept
+{
+    const double weight = std::log((rows + 1.0) / frequency);
+    return weight * weight;
+}
+
+inline double square_of_weight(const weighted_part& self, std::uint32_t rows, std::uint32_t frequency)
+{
+    known_weight& known = self.weights[(frequency + rows * 31) % kept_weights];
+    if (known.frequency != frequency || known.rows != rows) [[unlikely]]
+        known = {rows, frequency, square_of_weight(rows, frequency)};
+    return known.square;
+}
+
+// The similarity of two rows, given by their lists, if it reaches `least`.
+std::optional<double> similarity_of(const weighted_part& self,
+                                    std::uint32_t a,
+                                    std::span<const listed_shingle> of_a,
+                                    std::uint32_t b,
+                                    std::span<const listed_shingle> of_b,
+                                    double least);
+
+// frequencies.cpp: counts the frequencies of the next range of shingles, and makes the range smaller until its shingles
+// fit into memory.
+void count_range(row_set& rows, shared_weights& shared);
+
+inline std::size_t table_bytes(const shared_weights& shared) { return (shared.mask + 1) * sizeof(frequency); }
+
+// The table's entry of a shingle that several rows have; null if only one row has it.
+const frequency* find_frequency(const shared_weights& shared, const frequency* table, std::uint64_t key);
+
+inline const std::uint32_t* directory_of(const shared_weights& shared, const frequency* table)
+{
+    return reinterpret_cast<const std::uint32_t*>(table + shared.known);
+}
+
+inline std::size_t place_in_directory(const shared_weights& shared, std::uint64_t key)
+{
+    return ((key >> 32) - shared.range.from) >> (shared.range.bits - shared.directory_bits);
+}
+
+} // namespace minhash::bulk

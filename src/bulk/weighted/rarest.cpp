@@ -1,0 +1,121 @@
+#include "bulk/weighted/rarest.h"
+
+#include "core/hash.h"
+
+#include <bit>
+#include <cassert>
+#include <cmath>
+
+namespace minhash::bulk {
+
+namespace {
+
+// How much more weight than necessary is indexed, as a share of the weight that a near row has at least. More makes the
+// index larger, and less brings more rows together that are not near.
+constexpr double more_indexed = 0.35;
+
+// The usual number of draws; and how many times as many shingles must be indexed otherwise before a sample is drawn.
+constexpr std::uint32_t usual_draws = 24;
+constexpr std::uint32_t most_draws = 512;
+constexpr std::uint32_t draws_pay = 3;
+
+// At least this many draws must be in a row that is compared, so that chance alone brings few rows together.
+constexpr std::uint32_t least_drawn = 3;
+
+// Sums of weights are rounded, so a row's slack is made larger by this share of its norm.
+constexpr double rounding = 1e-9;
+
+double random_fraction(std::uint64_t digest, std::uint64_t number)
+{
+    return static_cast<double>(fmix64(digest + number * 0x9E3779B97F4A7C15) >> 11) * 0x1p-53;
+}
+
+} // namespace
+
+std::uint32_t least_successes(std::uint32_t draws, double chance, double missed) noexcept
+{
+    if (chance >= 1)
+        return draws;
+    // Logarithms, because few successes can be too improbable for a double.
+    double exactly = draws * std::log1p(-chance); // of the probability of `number` successes
+    double below = std::exp(exactly);             // the probability of at most `number` successes
+    std::uint32_t number = 0;
+    while (below <= missed && number < draws) {
+        exactly += std::log((draws - number) * chance / ((number + 1) * (1 - chance)));
+        number++;
+        below += std::exp(exactly);
+    }
+    return number;
+}
+
+rare_plan
+choose_rarest(rare_choice& choice, host& owner, std::span<const std::uint64_t> list, const rare_wanted& wanted)
+{
+    if (list.empty())
+        return {};
+    const std::span<const double> sums(choice.sums.values, list.size());
+    const double near = wanted.threshold * wanted.norm; // a near row has at least this weight of the row's shingles
+    const double slack = sums.back() - near + rounding * wanted.norm;
+    if (slack < 0)
+        return {};
+    // How many shingles have at least this weight, the rarest first.
+    const auto count_for = [sums](double weight) {
+        const auto at = std::lower_bound(sums.begin(), sums.end(), weight);
+        return std::min(static_cast<std::size_t>(at - sums.begin()) + 1, sums.size());
+    };
+    const std::size_t count = count_for(slack + more_indexed * near);
+    const auto id_at = [list](std::size_t at) { return static_cast<std::uint32_t>(list[at]); };
+
+    if (wanted.missed > 0 && count > std::size_t{draws_pay} * usual_draws) {
+        const std::size_t pool = std::max<std::size_t>(count_for(2 * slack), std::min<std::size_t>(64, list.size()));
+        const double chance = 1 - slack / sums[pool - 1];
+        std::uint32_t draws = usual_draws;
+        std::uint32_t least = 0;
+        while (chance > 0 && (least = least_successes(draws, chance, wanted.missed)) < least_drawn &&
+               draws < most_draws)
+            draws *= 2;
+        if (least >= least_drawn && count > std::size_t{draws_pay} * draws) {
+            grow(owner, choice.ids, 0, draws);
+            for (std::uint32_t i = 0; i < draws; i++) {
+                const double at = random_fraction(wanted.digest, i) * sums[pool - 1];
+                const auto found = std::upper_bound(sums.begin(), sums.begin() + static_cast<std::ptrdiff_t>(pool), at);
+                choice.ids.values[i] = id_at(std::min(static_cast<std::size_t>(found - sums.begin()), pool - 1));
+            }
+            return {draws, true, static_cast<float>(least), 0};
+        }
+    }
+    grow(owner, choice.ids, 0, count);
+    for (std::size_t i = 0; i < count; i++)
+        choice.ids.values[i] = id_at(i);
+    return {static_cast<std::uint32_t>(count),
+            false,
+            static_cast<float>(std::max(0.0, sums[count - 1] - slack)),
+            static_cast<float>(sums.back() - sums[count - 1])};
+}
+
+namespace {
+
+std::size_t buckets_for(std::uint64_t ids) noexcept
+{
+    return std::min<std::size_t>(std::bit_ceil(ids + 1), std::size_t{1} << 30);
+}
+
+} // namespace
+
+std::size_t index_bytes(const index_of_rare_shape& shape) noexcept
+{
+    return (buckets_for(shape.ids) * shape.sides + 1 + shape.places + shape.ids) * sizeof(std::uint32_t);
+}
+
+index_of_rare open_index(void* memory, const index_of_rare_shape& shape) noexcept
+{
+    index_of_rare index = {};
+    index.shape = shape;
+    index.mask = buckets_for(shape.ids) - 1;
+    index.starts = static_cast<std::uint32_t*>(memory);
+    index.needed = reinterpret_cast<float*>(index.starts + (index.mask + 1) * shape.sides + 1);
+    index.postings = reinterpret_cast<std::uint32_t*>(index.needed + shape.places);
+    return index;
+}
+
+} // namespace minhash::bulk

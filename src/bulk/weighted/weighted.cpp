@@ -1,0 +1,398 @@
+// The process that makes the call: it divides the work into passes of counting and parts of the index, and finds equal
+// rows.
+#include "bulk/components/numbering.h"
+#include "bulk/components/union_find.h"
+#include "bulk/search/cluster_emitter.h"
+#include "bulk/search/found_pairs.h"
+#include "bulk/tuning/choose_bands.h"
+#include "bulk/weighted/look_up.h"
+#include "bulk/weighted/part.h"
+#include "bulk/weighted/weighted.h"
+
+#include <algorithm>
+#include <cassert>
+#include <limits>
+
+namespace minhash::bulk {
+
+namespace {
+
+constexpr std::uint64_t all_halves = std::uint64_t{1} << 32; // how many upper halves keys can have
+
+struct weighted_search {
+    weighted_part part;
+    byte_store** rare; // for each member, the store of its rows' rare shingles
+    growing<std::uint32_t> ids;
+    growing<byte_store*> of_parts; // for each part of the index, the pairs found with it
+    std::size_t parts;
+};
+
+// Frees stores that processes have left.
+void free_left(row_set& rows, shared_number& notes)
+{
+    if (notes == 0)
+        return;
+    auto* const each = find_shared<store_note>(rows, notes);
+    for (std::uint32_t member = 0; member < rows.shared->processes; member++) {
+        rows.budget->used -= each[member].chunk_count * each[member].chunk_bytes;
+        free_noted(*rows.owner, each[member]);
+    }
+    rows.owner->release_shared(*rows.owner, notes);
+    notes = 0;
+}
+
+// Counts the rows of each row's scope.
+void count_scopes(row_set& rows, shared_weights& shared)
+{
+    host& owner = *rows.owner;
+    std::uint32_t* const of_row = allocate_shared<std::uint32_t>(owner, shared.scope_rows, rows.count);
+    std::uint32_t* const scopes = allocate<std::uint32_t>(owner, rows.count); // the scope with each number
+    std::uint32_t* const counts = allocate<std::uint32_t>(owner, rows.count);
+    numbering numbers = start_numbering(owner);
+    for (std::uint32_t row = 0; row < rows.count; row++) {
+        pause(owner);
+        const std::uint32_t scope = rows.scopes.values[row];
+        const std::uint32_t before = numbers.count;
+        const auto hash = static_cast<std::uint32_t>(place_of(scope) >> 32);
+        const std::uint32_t number =
+            number_of(numbers, hash, [&](std::uint32_t known) { return scopes[known] == scope; });
+        if (number == before) {
+            scopes[number] = scope;
+            counts[number] = 0;
+        }
+        counts[number]++;
+        of_row[row] = number;
+    }
+    for (std::uint32_t row = 0; row < rows.count; row++)
+        of_row[row] = counts[of_row[row]];
+    release(owner, numbers.entries);
+    release(owner, counts);
+    release(owner, scopes);
+}
+
+shared_weights& share_search(row_set& rows, bool crossing)
+{
+    host& owner = *rows.owner;
+    shared_weights& shared = *allocate_shared<shared_weights>(owner, rows.shared->weights);
+    shared.missed = rows.task.recall < 1 ? 1 - recall_to_expect(rows.task.recall) : 0;
+    shared.crossing = crossing;
+    shared.secret = probing;
+    allocate_shared<std::uint64_t>(owner, shared.list_at, rows.count);
+    allocate_shared<std::uint32_t>(owner, shared.list_sizes, rows.count);
+    allocate_shared<std::uint32_t>(owner, shared.singles, rows.count);
+    allocate_shared<double>(owner, shared.norms, rows.count);
+    allocate_shared<std::uint64_t>(owner, shared.digests, rows.count);
+    allocate_shared<std::uint64_t>(owner, shared.rare_at, rows.count);
+    allocate_shared<rare_plan>(owner, shared.plans, rows.count);
+    allocate_shared<std::uint32_t>(owner, shared.order, rows.count);
+    if (rows.task.scoped)
+        count_scopes(rows, shared);
+    rows.leader = allocate_shared<std::uint32_t>(owner, rows.shared->leader, rows.count);
+    rows.next = allocate<std::uint32_t>(owner, rows.count);
+    return shared;
+}
+
+// Counts all shingles, range by range, and makes the lists of rows.
+void make_lists(row_set& rows, shared_weights& shared)
+{
+    host& owner = *rows.owner;
+    shared.range = {0, 32};
+    std::uint64_t ids = 0;
+    do {
+        count_range(rows, shared);
+        shared.first_id = static_cast<std::uint32_t>(ids);
+        ids += shared.known;
+        if (ids > std::numeric_limits<std::uint32_t>::max())
+            owner.fail_too_many_shingles(owner, std::numeric_limits<std::uint32_t>::max());
+        const std::uint64_t next = shared.range.from + (std::uint64_t{1} << shared.range.bits);
+        shared.last = next == all_halves;
+        shared.earlier = shared.lists;
+        expect_stores(rows, shared.lists);
+        if (shared.last)
+            expect_stores(rows, shared.rare);
+        do_step(rows, step::make_lists);
+        free_left(rows, shared.earlier);
+        shared.range.from = next;
+    } while (!shared.last);
+    rows.budget->used -= table_bytes(shared);
+    owner.release_shared(owner, shared.table);
+    shared.table = 0;
+}
+
+bool are_equal(weighted_search& self, std::uint32_t a, std::uint32_t b, growing<listed_shingle>& buffer)
+{
+    weighted_part& part = self.part;
+    const row_set& rows = *part.rows;
+    if (part.digests[a] != part.digests[b] || part.list_sizes[a] != part.list_sizes[b] ||
+        (part.shared->crossing && (a < rows.first_count) != (b < rows.first_count)))
+        return false;
+    const auto of_a = fetch_list(part, a, buffer);
+    growing<listed_shingle> other = {};
+    const auto of_b = fetch_list(part, b, other);
+    const bool equal = std::equal(of_a.begin(), of_a.end(), of_b.begin());
+    release(*rows.owner, other.values);
+    return equal;
+}
+
+// If several rows of one query have the same shingles, makes the first of them the leader of all. (A row with a shingle
+// of its own equals no other row. Rows of different scopes have different shingles.)
+void find_same(weighted_search& self)
+{
+    weighted_part& part = self.part;
+    row_set& rows = *part.rows;
+    host& owner = *rows.owner;
+    std::uint32_t* const leaders = allocate<std::uint32_t>(owner, rows.count); // the first row with each number
+    growing<listed_shingle> buffer = {};
+    numbering numbers = start_numbering(owner);
+    for (std::uint32_t row = 0; row < rows.count; row++) {
+        report(owner, "looking for rows that are the same", row, rows.count);
+        rows.leader[row] = row;
+        if (part.singles[row] > 0)
+            continue;
+        const auto hash = static_cast<std::uint32_t>(place_of(part.digests[row]) >> 32);
+        const std::uint32_t count = numbers.count;
+        const std::uint32_t number =
+            number_of(numbers, hash, [&](std::uint32_t known) { return are_equal(self, leaders[known], row, buffer); });
+        if (number == count)
+            leaders[number] = row;
+        rows.leader[row] = leaders[number];
+    }
+    release(owner, numbers.entries);
+    release(owner, buffer.values);
+    std::uint32_t* const last = leaders; // for each leader, the last row with this leader so far
+    for (std::uint32_t row = 0; row < rows.count; row++) {
+        const std::uint32_t leader = rows.leader[row];
+        if (leader != row)
+            rows.next[last[leader]] = row;
+        last[leader] = row;
+        rows.next[row] = no_row;
+    }
+    release(owner, leaders);
+}
+
+// Lists rows by descending norm, then by digest and row number. This is a heap sort, because std::sort() cannot be
+// cancelled.
+void order_by_norm(weighted_part& part)
+{
+    const row_set& rows = *part.rows;
+    host& owner = *rows.owner;
+    const auto is_before = [&part](std::uint32_t a, std::uint32_t b) {
+        if (part.norms[a] != part.norms[b])
+            return part.norms[a] > part.norms[b];
+        return part.digests[a] != part.digests[b] ? part.digests[a] < part.digests[b] : a < b;
+    };
+    std::uint32_t* const order = part.order;
+    for (std::uint32_t row = 0; row < rows.count; row++) {
+        pause(owner);
+        order[row] = row;
+        std::push_heap(order, order + row + 1, is_before);
+    }
+    for (std::uint32_t left = rows.count; left > 0; left--) {
+        pause(owner);
+        std::pop_heap(order, order + left, is_before);
+    }
+}
+
+// How many ids of the row at a position are indexed.
+std::uint32_t count_at(const weighted_search& self, std::uint32_t position)
+{
+    const weighted_part& part = self.part;
+    const std::uint32_t row = part.order[position];
+    return part.rows->leader[row] == row ? part.plans[row].count : 0;
+}
+
+// Chooses the rows of the next part of the index: from position `from` on, as many as fit into `room` bytes, but at
+// least one.
+index_of_rare_shape shape_from(const weighted_search& self, std::uint32_t from, std::size_t room)
+{
+    constexpr std::uint64_t most = std::numeric_limits<std::int32_t>::max();
+    const row_set& rows = *self.part.rows;
+    index_of_rare_shape shape = {0, 0, self.part.shared->crossing ? 2U : 1U};
+    for (; from + shape.places < rows.count; shape.places++) {
+        pause(*rows.owner);
+        const index_of_rare_shape next = {shape.places + 1,
+                                          shape.ids + count_at(self, from + shape.places),
+                                          shape.sides};
+        if (shape.places > 0 && (next.ids > most || index_bytes(next) > room))
+            break;
+        shape.ids = next.ids;
+    }
+    return shape;
+}
+
+// Calls take(place, row, id) for all ids of the rows of the current part of the index, from the last place to the
+// first.
+template <typename Take>
+void each_id(weighted_search& self, Take&& take)
+{
+    const weighted_part& part = self.part;
+    host& owner = *part.rows->owner;
+    const shared_weights& shared = *part.shared;
+    for (std::uint32_t place = shared.shape.places; place-- > 0;) {
+        report(owner,
+               "making the index of rare shingles",
+               shared.first + (shared.shape.places - place),
+               part.rows->count);
+        const std::uint32_t row = part.order[shared.first + place];
+        const std::uint32_t count = count_at(self, shared.first + place);
+        for (const std::uint32_t id : fetch_values(self.rare, part.rare_at[row], count, self.ids, owner))
+            take(place, row, id);
+    }
+}
+
+// Makes the part of the index that begins at position `from`. If there is not enough shared memory, the part is made
+// smaller.
+void index_rows(weighted_search& self, std::uint32_t from)
+{
+    weighted_part& part = self.part;
+    row_set& rows = *part.rows;
+    host& owner = *rows.owner;
+    shared_weights& shared = *part.shared;
+    shared.first = from;
+    shared.index = 0;
+    for (std::size_t room = std::max<std::size_t>(rows.budget->limit / 4, 4096); shared.index == 0; room /= 2) {
+        shared.shape = shape_from(self, from, room);
+        shared.index = owner.allocate_shared(owner, index_bytes(shared.shape), shared.shape.places == 1);
+    }
+    index_of_rare index = open_index(find_shared<char>(rows, shared.index), shared.shape);
+    const std::size_t buckets = (index.mask + 1) * shared.shape.sides;
+    const auto bucket_for = [&](std::uint32_t row, std::uint32_t id) {
+        return bucket_of(index, id, shared.crossing && row >= rows.first_count ? 1 : 0);
+    };
+    clear(owner, index.starts, buckets + 1);
+    for (std::uint32_t place = 0; place < shared.shape.places; place++)
+        index.needed[place] = part.plans[part.order[from + place]].needed * enough_score;
+    each_id(self, [&](std::uint32_t, std::uint32_t row, std::uint32_t id) { index.starts[bucket_for(row, id)]++; });
+    // Turn each count into the end of its bucket. Filling the buckets then moves each end down to the bucket's start.
+    std::uint32_t end = 0;
+    for (std::size_t i = 0; i <= buckets; i++) {
+        if (i % 65536 == 0)
+            pause(owner);
+        end += index.starts[i];
+        index.starts[i] = end;
+    }
+    assert(end == shared.shape.ids);
+    each_id(self, [&](std::uint32_t place, std::uint32_t row, std::uint32_t id) {
+        index.postings[--index.starts[bucket_for(row, id)]] = place | (part.plans[row].drawn ? drawn_mark : 0);
+    });
+}
+
+// Looks up all rows that may be near a row of the current part of the index, and keeps the pairs that are found.
+void search_part(weighted_search& self)
+{
+    weighted_part& part = self.part;
+    row_set& rows = *part.rows;
+    host& owner = *rows.owner;
+    shared_weights& shared = *part.shared;
+    shared_rows& all = *rows.shared;
+    const std::uint32_t count = shared.first + shared.shape.places;
+    all.range_count = (count + rows_looked_up_at_once - 1) / rows_looked_up_at_once;
+    expect_pairs(rows);
+    const std::size_t bytes = index_bytes(shared.shape);
+    rows.budget->used += bytes;
+    do_step(rows, step::look_up_rare);
+    rows.budget->used -= bytes;
+    owner.release_shared(owner, shared.index);
+    byte_store* const store = open_store(*rows.budget, chunk_for(*rows.budget, self.parts + 1, found_chunk));
+    add(owner, self.of_parts, self.parts, store);
+    each_found(rows, [store](const found_pair& pair) { append(*store, &pair, sizeof(pair)); });
+    for (const shared_number number : {all.found, all.ranges})
+        owner.release_shared(owner, number);
+}
+
+// Calls take(pair) for each pair of leaders that was found.
+template <typename Take>
+void each_near(weighted_search& self, Take&& take)
+{
+    for (std::size_t i = 0; i < self.parts; i++) {
+        byte_store& store = *self.of_parts.values[i];
+        each_piece<found_pair>(store, 0, store.size, [&take](std::span<const found_pair> pairs) {
+            for (const found_pair& pair : pairs)
+                take(pair);
+        });
+    }
+}
+
+// Finds the near pairs of leaders.
+weighted_search search(row_set& rows, bool crossing, bool for_clusters)
+{
+    host& owner = *rows.owner;
+    start_steps(rows);
+    shared_weights& shared = share_search(rows, crossing);
+    make_lists(rows, shared);
+    weighted_search self = {};
+    self.part = start_part(rows, shared);
+    self.part.lists = open_left(rows, shared.lists);
+    self.rare = open_left(rows, shared.rare);
+    find_same(self);
+    order_by_norm(self.part);
+    if (for_clusters) {
+        const std::span parent(allocate_shared<std::uint32_t>(owner, rows.shared->parent, rows.count), rows.count);
+        start_components(parent);
+    }
+    for (std::uint32_t from = 0; from < rows.count; from += shared.shape.places) {
+        index_rows(self, from);
+        search_part(self);
+    }
+    end_steps(rows);
+    return self;
+}
+
+} // namespace
+
+void find_weighted_pairs(row_set& rows, bool crossing, pair_sink emit)
+{
+    weighted_search self = search(rows, crossing, false);
+    for (std::uint32_t leader = 0; leader < rows.count && !crossing; leader++)
+        if (rows.leader[leader] == leader)
+            for (std::uint32_t a = leader; a != no_row; a = rows.next[a])
+                for (std::uint32_t b = rows.next[a]; b != no_row; b = rows.next[b])
+                    emit_pair(rows, emit, {a, b, 1});
+    each_near(self, [&](const found_pair& pair) {
+        const auto [left, right] = std::minmax(pair.left, pair.right);
+        for (std::uint32_t a = left; a != no_row; a = rows.next[a])
+            for (std::uint32_t b = right; b != no_row; b = rows.next[b])
+                emit_pair(rows, emit, {a, b, pair.similarity});
+    });
+}
+
+namespace {
+
+// What comparing two rows needs while clusters are emitted.
+struct list_comparison {
+    weighted_search* search;
+    double least; // 0: all rows of a component are compared
+    growing<listed_shingle> list;
+    growing<listed_shingle> other;
+};
+
+std::optional<double> compare_lists(void* with, std::uint32_t a, std::uint32_t b)
+{
+    list_comparison& self = *static_cast<list_comparison*>(with);
+    const weighted_part& part = self.search->part;
+    const std::optional<double> found =
+        similarity_of(part, a, fetch_list(part, a, self.list), b, fetch_list(part, b, self.other), self.least);
+    return found || self.least > 0 ? found : std::optional<double>(0);
+}
+
+} // namespace
+
+void find_weighted_clusters(row_set& rows, const cluster_options& options, const cluster_sink& to)
+{
+    weighted_search self = search(rows, false, true);
+    list_comparison comparison = {&self, options.near_representative ? rows.task.threshold : 0, {}, {}};
+    cluster_emitter emitter = {};
+    emitter.rows = &rows;
+    emitter.options = options;
+    emitter.to = to;
+    emitter.compare = compare_lists;
+    emitter.with = &comparison;
+    start_emitter(emitter);
+    each_near(self, [&](const found_pair& pair) {
+        const auto [left, right] = std::minmax(pair.left, pair.right);
+        note_similarity(emitter, {left, right, pair.similarity});
+    });
+    emit_components(emitter);
+}
+
+} // namespace minhash::bulk

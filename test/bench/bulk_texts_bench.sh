@@ -52,6 +52,8 @@ pairs() { echo "SELECT count(*) FROM lsh_pairs('SELECT id, body FROM $1'$2)"; }
 compare_cpu '200,000 texts of 1 KB, exact / count(minhash(body))' "$(pairs texts '')" 'SELECT count(minhash(body)) FROM texts' '<= 1.8'
 compare_cpu 'the same, estimate / count(minhash(body))' "$(pairs texts ", verify => 'estimate'")" \
     'SELECT count(minhash(body)) FROM texts'
+compare_cpu "100,000 texts of 1 KB at 0.7, weight => 'idf' / without" \
+    "$(pairs 'texts WHERE id <= 100000' ", 0.7, weight => 'idf'")" "$(pairs 'texts WHERE id <= 100000' ', 0.7')" '<= 5'
 compare_cpu 'manual pages, exact / estimate' "$(pairs pages '')" "$(pairs pages ", verify => 'estimate'")" '<= 6'
 compare_cpu 'manual pages, clusters / pairs, exact' "SELECT count(*) FROM lsh_clusters('SELECT id, body FROM pages')" \
     "$(pairs pages '')"

@@ -34,6 +34,10 @@ titles="SELECT count(*) FROM lsh_pairs('SELECT id, body FROM titles', threshold 
 long="SELECT count(*) FROM lsh_pairs('SELECT id, body FROM long')"
 
 compare 'titles at 0.5, 64 MB / 1 GB' "$little; SET $alone" "$titles" "$much; SET $alone" "$titles" '<= 1.5'
+weighted="SELECT count(*) FROM lsh_pairs('SELECT id, body FROM titles', threshold => 0.5, shingle_size => 3,
+    weight => 'idf')"
+compare "titles at 0.5 with weight => 'idf', 64 MB / 1 GB" "$little; SET $alone" "$weighted" "$much; SET $alone" \
+    "$weighted" '<= 1.5'
 compare 'titles, 64 MB, without workers / with one' "$little; SET $alone" "$titles" "$little; SET $one_more" "$titles" '>= 1.4'
 compare 'titles, 1 GB, without workers / with one' "$much; SET $alone" "$titles" "$much; SET $one_more" "$titles"
 compare 'long texts, 1 GB, without workers / with one' "$much; SET $alone" "$long" "$much; SET $one_more" "$long" '>= 1.8'

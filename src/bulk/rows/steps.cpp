@@ -10,7 +10,7 @@ namespace {
 // How many bytes of shared memory each row needs: 4 for its leader, 4 for its next twin, 4 for its scope, and 4 for its
 // root or for its first row in the second query.
 constexpr std::size_t shared_row_bytes = 16;
-constexpr std::size_t shared_set_bytes = 24;           // additional bytes for each row in containment.cpp
+constexpr std::size_t shared_set_bytes = 64;           // at most, additional bytes for each row of sets_only tasks
 constexpr std::size_t shared_member_bytes = 64 * 1024; // for the store_notes of each process
 
 // Does without workers if shared memory has no room for the data that cannot go to a file.

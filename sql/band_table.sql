@@ -250,19 +250,22 @@ CREATE SCHEMA "5%s";
 CREATE EXTENSION minhash_lsh SCHEMA "5%s";
 RESET client_min_messages;
 SET LOCAL search_path = "5%s", public;
+SELECT current_setting('server_version_num')::int < 190000 AS has_nonconforming_strings \gset
+\if :has_nonconforming_strings
 SET LOCAL standard_conforming_strings = off;
 SET LOCAL escape_string_warning = off;
+\endif
 CREATE TYPE "%1$s \" AS ENUM ('a', 'b', 'c', 'd');
 CREATE TABLE "%L \" (id "%1$s \" PRIMARY KEY, "%I \" minhash_signature);
-SELECT lsh_create_band_table('"%L \\"', bands => 8, rows => 4);
+SELECT lsh_create_band_table(E'"%L \\"', bands => 8, rows => 4);
 INSERT INTO "%L \" SELECT id, minhash('text ' || id) FROM unnest(enum_range(NULL::"%1$s \")) AS id;
 UPDATE "%L \" SET "%I \" = minhash('text') WHERE id = 'a';
 DELETE FROM "%L \" WHERE id = 'b';
-SELECT pg_temp.state('"%L \\"', 'id', '%I \\', 8, 4, '"%L \\_bands"');
+SELECT pg_temp.state(E'"%L \\"', 'id', E'%I \\', 8, 4, E'"%L \\_bands"');
 DELETE FROM "%L \_bands" WHERE id = 'c';
-SELECT pg_temp.error_of('DELETE FROM "%L \\"');
-SELECT lsh_drop_band_table('"%L \\_bands"');
-SELECT pg_temp.error_of('SELECT lsh_create_band_table(''"%L \\\\"'', id_column => ''nr%s'')');
+SELECT pg_temp.error_of(E'DELETE FROM "%L \\"');
+SELECT lsh_drop_band_table(E'"%L \\_bands"');
+SELECT pg_temp.error_of(E'SELECT lsh_create_band_table(E''"%L \\\\"'', id_column => ''nr%s'')');
 ROLLBACK;
 -- Columns with names that the trigger functions also use for other things. The table's name is so long that the names
 -- derived from it would exceed the limit of 63 bytes.

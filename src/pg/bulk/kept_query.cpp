@@ -179,7 +179,7 @@ MINHASH_FUNCTION(lsh_kept_query)
     enter(setting, fcinfo, PG_ARGISNULL(arg_origin) ? nullptr : text_to_cstring(PG_GETARG_TEXT_PP(arg_origin)));
     SPI_connect();
     const planned_select query = plan_select(fcinfo, arg_query);
-    check_columns(call, static_cast<CachedPlanSource *>(linitial(SPI_plan_get_plan_sources(query.plan)))->resultDesc);
+    check_columns(call, static_cast<CachedPlanSource*>(linitial(SPI_plan_get_plan_sources(query.plan)))->resultDesc);
     SPI_finish();
     leave(setting);
     const Oid id = getBaseType(call.wanted.id_type);

@@ -57,7 +57,8 @@ $(error no headers of a PostgreSQL server. Install them (Debian: postgresql-serv
 endif
 
 # src/core and src/bulk know nothing of PostgreSQL; src/pg is glue.
-SOURCES    = $(sort $(wildcard $(addprefix $(root)/src/,core/*.cpp bulk/*.cpp bulk/*/*.cpp pg/*.cpp pg/*/*.cpp)))
+FOLDERS    = core bulk bulk/* pg pg/* pg/*/*
+SOURCES    = $(sort $(wildcard $(FOLDERS:%=$(root)/src/%/*.cpp)))
 OBJS       = $(patsubst $(root)/%.cpp,%.o,$(SOURCES))
 
 include $(PGXS)

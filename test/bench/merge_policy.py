@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Simulates how many runs an lsh index has while rows are inserted, by the rules of src/pg/index/merge.cpp.
+"""Simulates how many runs an lsh index has while rows are inserted, by the rules of src/pg/index/write/merge.cpp.
 
     merge_policy.py [ROWS_BEFORE ROWS_INSERTED [FACTOR]]
 

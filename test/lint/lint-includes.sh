@@ -24,7 +24,11 @@ declare -A may=(
     [pg/similar]='core pg pg/signature pg/bands pg/similar'
     [pg/bands]='core pg pg/signature pg/bands'
     [pg/bulk]='core bulk pg pg/signature pg/bulk'
-    [pg/index]='core pg pg/signature pg/similar pg/bands pg/index'
+    [pg/index/format]='core pg pg/signature pg/similar pg/index/format'
+    [pg/index]='core pg pg/index/format pg/index'
+    [pg/index/write]='core pg pg/signature pg/index/format pg/index pg/index/write'
+    [pg/index/read]='core pg pg/signature pg/similar pg/index/format pg/index pg/index/read'
+    [pg/index/check]='core pg pg/index/format pg/index pg/index/write pg/index/check'
     [all]='core bulk pg pg/signature pg/similar pg/bands pg/bulk pg/index'
 )
 

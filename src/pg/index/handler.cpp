@@ -3,7 +3,7 @@
 // Possible improvements: several open pages, for many concurrent writers; smaller copies of signatures with many
 // hashes.
 #include "pg/index/am.h"
-#include "pg/index/columns.h"
+#include "pg/index/format/columns.h"
 #include "pg/index/options.h"
 
 extern "C" {

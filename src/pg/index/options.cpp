@@ -1,6 +1,6 @@
 #include "pg/errors.h"
+#include "pg/index/format/format.h"
 #include "pg/index/options.h"
-#include "pg/index/records.h"
 
 #include <algorithm>
 

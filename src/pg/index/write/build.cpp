@@ -1,0 +1,508 @@
+// CREATE INDEX: the table's rows become pages of records, and all these pages become one run. One process does
+// everything, or several processes share the work. If several share it, their common state is in the shared memory of a
+// parallel context. The processes first read the table's rows into pages of records, and then write the leaves of
+// bands. The process that fills a page also logs it, so that logging is shared, too.
+#include "pg/index/am.h"
+#include "pg/index/format/columns.h"
+#include "pg/index/format/records.h"
+#include "pg/index/options.h"
+#include "pg/index/write/run_writer.h"
+
+#include <algorithm>
+
+extern "C" {
+#include "access/genam.h"
+#include "access/parallel.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "catalog/index.h"
+#include "commands/progress.h"
+#include "miscadmin.h"
+#include "nodes/execnodes.h"
+#include "port/atomics.h"
+#include "storage/barrier.h"
+#include "storage/bufmgr.h"
+#include "storage/lockdefs.h"
+#include "storage/spin.h"
+#include "tcop/tcopprot.h"
+#include "utils/backend_progress.h"
+#include "utils/backend_status.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+#include "utils/wait_event.h"
+
+[[gnu::visibility("default")]] void minhash_lsh_build(dsm_segment*, shm_toc* directory);
+}
+
+namespace minhash::pg::index {
+
+namespace {
+
+enum class build_step {
+    // Each process appends pages of records for the rows that it gets. The pages of all processes follow the meta page
+    // without a gap, and each page links to the block after it.
+    reading_table,
+    writing_leaves,
+    nothing_more,
+};
+
+struct shared_build {
+    Oid table;
+    Oid index;
+    bool concurrently;
+
+    // In an odd phase, all processes do the step. In an even phase, the leader alone prepares the next step.
+    Barrier phases;
+    build_step step;
+
+    new_pages supply;
+    pg_atomic_uint64 next_id;
+    pg_atomic_uint64 records;
+    pg_atomic_uint32 bare_end; // the block after the last bare page; 0: there is none
+
+    // The run that is being made. The processes write its leaves for one part of its records at a time. This part is on
+    // `pages` consecutive pages, the first of which is block `first`.
+    std::uint64_t run_id;
+    BlockNumber first;
+    std::uint32_t pages;
+    pg_atomic_uint32 next_band;
+
+    slock_t lock; // protects all members below, except `leaves`
+    meta made;    // the future meta page; the first signature that is read determines its scheme
+    double rows;  // how many rows of the table have been read
+    bool broken_hot_chain;
+    sorted_leaves leaves[max_num_hashes + 1]; // the leaves of each list; only one process writes each element
+};
+
+struct build_crew {
+    Relation table;
+    Relation index;
+    IndexInfo* info;
+    shared_build* shared;
+    ParallelContext* context;        // null: there are no workers
+    ParallelTableScanDescData* scan; // null: this process reads all rows
+    SnapshotData* snapshot;          // the snapshot registered for the scan, or null
+    int processes;                   // how many processes do the steps
+};
+
+// The keys of the shared memory's table of contents.
+enum : std::uint64_t {
+    of_build = 1,
+    of_scan,
+    of_query,
+};
+
+struct reader {
+    Relation index;
+    shared_build* shared;
+    columns which;
+    index::layout layout; // has no bands until this process has read a signature: records are bare
+    std::uint8_t* page;   // records not yet written; collecting them in a locked page would block cancel
+    int count;
+    MemoryContext for_row;
+};
+
+meta make_meta(Relation index)
+{
+    meta fresh = {};
+    fresh.magic = format_magic;
+    fresh.version = format_version;
+    fresh.next_id = 2;
+    fresh.tail_first = fresh.tail_last = meta_block + 1; // the first page of the tail has the id 1
+    fresh.tail_pages = 1;
+    fresh.scope_bytes = columns_of(index).scope == 0 ? 0 : scope_hash_bytes;
+    fresh.threshold = constraint_threshold(index);
+    return fresh;
+}
+
+void note_bare_page(shared_build& shared, BlockNumber block)
+{
+    std::uint32_t end = pg_atomic_read_u32(&shared.bare_end);
+    while (end <= block && !pg_atomic_compare_exchange_u32(&shared.bare_end, &end, block + 1)) {
+    }
+}
+
+// Writes the collected records as a page. In this step, only pages of records are appended, so the page after this one
+// is in the next block.
+void write_page(reader& state)
+{
+    Assert(state.count > 0 && state.count <= state.layout.records_per_page);
+    const Buffer buffer = new_page(state.index, &state.shared->supply);
+    if (state.layout.shape.bands == 0)
+        note_bare_page(*state.shared, BufferGetBlockNumber(buffer));
+    write_records(state.index,
+                  buffer,
+                  state.layout.shape.bands == 0 ? bare_level : 0,
+                  pg_atomic_fetch_add_u64(&state.shared->next_id, 1),
+                  {state.page, static_cast<std::size_t>(state.count) * state.layout.record_bytes},
+                  BufferGetBlockNumber(buffer) + 1);
+    const std::uint64_t records = pg_atomic_add_fetch_u64(&state.shared->records, state.count);
+    state.count = 0;
+    if (!IsParallelWorker())
+        pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, static_cast<std::int64_t>(records));
+}
+
+// Sets the scheme of the index from the first signature that this process reads, unless another process has already set
+// it. Records collected before have no room for slots, so they get a page of their own.
+void agree_on_scheme(reader& state, const scheme& scheme)
+{
+    const banding shape = shape_for(state.index, scheme);
+    if (state.count > 0)
+        write_page(state);
+    SpinLockAcquire(&state.shared->lock);
+    set_scheme(state.shared->made, scheme, shape);
+    SpinLockRelease(&state.shared->lock);
+    state.layout = layout_of(state.index, state.shared->made);
+}
+
+// If another process has read a signature, the next page of this process need not be bare.
+void take_scheme(reader& state)
+{
+    SpinLockAcquire(&state.shared->lock);
+    const bool known = state.shared->made.bands != 0;
+    SpinLockRelease(&state.shared->lock);
+    if (known)
+        state.layout = layout_of(state.index, state.shared->made);
+}
+
+void add_row(Relation index, ItemPointer tid, Datum* values, bool* nulls, bool alive, void* callback_state)
+{
+    reader& state = *static_cast<reader*>(callback_state);
+    const MemoryContext old = MemoryContextSwitchTo(state.for_row);
+    const bool null = nulls[state.which.signature];
+    signature value;
+    if (state.layout.shape.bands == 0 && state.count == 0)
+        take_scheme(state);
+    if (!null) {
+        value = indexable_signature(index, values[state.which.signature]);
+        if (state.layout.shape.bands == 0)
+            agree_on_scheme(state, value.scheme);
+        check_scheme(index, state.layout, value);
+    }
+    make_record(state.layout,
+                null ? nullptr : &value,
+                hash_scope(index, state.which, values, nulls),
+                *tid,
+                state.page + state.count * state.layout.record_bytes);
+    MemoryContextSwitchTo(old);
+    MemoryContextReset(state.for_row);
+    if (++state.count == state.layout.records_per_page)
+        write_page(state);
+}
+
+void read_rows(build_crew& crew)
+{
+    shared_build& shared = *crew.shared;
+    reader state = {};
+    state.index = crew.index;
+    state.shared = &shared;
+    state.which = columns_of(crew.index);
+    state.layout = layout_of(crew.index, make_meta(crew.index));
+    state.page = static_cast<std::uint8_t*>(palloc(BLCKSZ));
+    state.for_row = AllocSetContextCreate(CurrentMemoryContext, "lsh row", ALLOCSET_DEFAULT_SIZES);
+    const TableScanDesc scan = crew.scan != nullptr ? begin_parallel_scan(crew.table, crew.scan) : nullptr;
+    const bool progress = !IsParallelWorker();
+    const double rows =
+        table_index_build_scan(crew.table, crew.index, crew.info, true, progress, add_row, &state, scan);
+    if (state.count > 0)
+        write_page(state);
+    MemoryContextDelete(state.for_row);
+    SpinLockAcquire(&shared.lock);
+    shared.rows += rows;
+    shared.broken_hot_chain |= crew.info->ii_BrokenHotChain;
+    SpinLockRelease(&shared.lock);
+}
+
+void write_leaves(build_crew& crew)
+{
+    shared_build& shared = *crew.shared;
+    Assert(shared.pages > 0);
+    const layout layout = layout_of(crew.index, shared.made);
+    growing<BlockNumber> pages;
+    pages.start(shared.pages);
+    for (std::uint32_t at = 0; at < shared.pages; at++)
+        pages.add(shared.first + at);
+    const new_run to = {crew.index, &layout, shared.run_id, &shared.supply, ring_for(crew.index, pages.count)};
+    write_bands(to, pages, shared.next_band, shared.leaves);
+    pfree(pages.at);
+}
+
+void do_part(build_crew& crew)
+{
+    switch (crew.shared->step) {
+    case build_step::reading_table:
+        read_rows(crew);
+        break;
+    case build_step::writing_leaves:
+        write_leaves(crew);
+        break;
+    case build_step::nothing_more:
+        break;
+    }
+}
+
+// Waits until all processes have ended the current step, or until the next step has been prepared.
+void start_or_end_step(build_crew& crew)
+{
+    BarrierArriveAndWait(&crew.shared->phases, WAIT_EVENT_PARALLEL_CREATE_INDEX_SCAN);
+}
+
+// Does a worker's part of all steps. A worker that starts late joins the current step. If a worker fails, it never
+// arrives at the barrier. The leader, which is waiting there, raises this worker's error and ends the other workers.
+void do_steps(build_crew& crew)
+{
+    bool in_step = BarrierAttach(&crew.shared->phases) % 2 != 0;
+    while (true) {
+        if (!in_step)
+            start_or_end_step(crew);
+        if (crew.shared->step == build_step::nothing_more)
+            break;
+        do_part(crew);
+        start_or_end_step(crew);
+        in_step = false;
+    }
+    BarrierDetach(&crew.shared->phases);
+}
+
+void init_shared_build(shared_build& shared, const build_crew& crew, const meta& fresh)
+{
+    memset(static_cast<void*>(&shared), 0, sizeof(shared));
+    shared.table = RelationGetRelid(crew.table);
+    shared.index = RelationGetRelid(crew.index);
+    shared.concurrently = crew.info->ii_Concurrent;
+    BarrierInit(&shared.phases, 0);
+    pg_atomic_init_u32(&shared.supply.next, meta_block + 1);
+    pg_atomic_init_u32(&shared.supply.end, 0);
+    pg_atomic_init_u64(&shared.next_id, 1);
+    pg_atomic_init_u64(&shared.records, 0);
+    pg_atomic_init_u32(&shared.bare_end, 0);
+    pg_atomic_init_u32(&shared.next_band, 0);
+    SpinLockInit(&shared.lock);
+    shared.made = fresh;
+}
+
+template <typename Value>
+Value* look_up(shm_toc* directory, std::uint64_t number)
+{
+    return static_cast<Value*>(shm_toc_lookup(directory, number, true));
+}
+
+// Starts as many workers as PostgreSQL plans for the index. `fresh` is the meta page of the empty index.
+build_crew make_crew(Relation table, Relation index, IndexInfo* info, const meta& fresh)
+{
+    build_crew crew = {};
+    crew.table = table;
+    crew.index = index;
+    crew.info = info;
+    crew.processes = 1;
+    const int workers = workers_of_build(*table, *index, *info);
+    if (workers == 0) {
+        crew.shared = static_cast<shared_build*>(palloc(sizeof(shared_build)));
+        init_shared_build(*crew.shared, crew, fresh);
+        return crew;
+    }
+    EnterParallelMode();
+    crew.context = CreateParallelContext("minhash_lsh", "minhash_lsh_build", workers);
+    // The same snapshot that PostgreSQL uses in its own index builds.
+    if (info->ii_Concurrent)
+        crew.snapshot = RegisterSnapshot(GetTransactionSnapshot());
+    SnapshotData* const snapshot = info->ii_Concurrent ? crew.snapshot : SnapshotAny;
+    const Size scan_bytes = table_parallelscan_estimate(table, snapshot);
+    const Size query_bytes = debug_query_string != nullptr ? strlen(debug_query_string) + 1 : 0;
+    shm_toc_estimator& sizes = crew.context->estimator;
+    for (const Size bytes : {sizeof(shared_build), scan_bytes, query_bytes}) {
+        shm_toc_estimate_chunk(&sizes, bytes);
+        shm_toc_estimate_keys(&sizes, 1);
+    }
+    InitializeParallelDSM(crew.context);
+    shm_toc* const directory = crew.context->toc;
+    crew.shared = static_cast<shared_build*>(shm_toc_allocate(directory, sizeof(shared_build)));
+    init_shared_build(*crew.shared, crew, fresh);
+    shm_toc_insert(directory, of_build, crew.shared);
+    crew.scan = static_cast<ParallelTableScanDesc>(shm_toc_allocate(directory, scan_bytes));
+    table_parallelscan_initialize(table, crew.scan, snapshot);
+    shm_toc_insert(directory, of_scan, crew.scan);
+    if (query_bytes > 0) {
+        void* const query = shm_toc_allocate(directory, query_bytes);
+        memcpy(query, debug_query_string, query_bytes);
+        shm_toc_insert(directory, of_query, query);
+    }
+    BarrierAttach(&crew.shared->phases);
+    LaunchParallelWorkers(crew.context);
+    crew.processes = crew.context->nworkers_launched + 1;
+    return crew;
+}
+
+// Makes all processes do a step, and waits until the step is done. If a worker has failed, its error is raised here.
+void do_together(build_crew& crew, build_step step)
+{
+    Assert(!IsParallelWorker() && step != build_step::nothing_more);
+    crew.shared->step = step;
+    if (crew.context != nullptr)
+        start_or_end_step(crew);
+    do_part(crew);
+    if (crew.context != nullptr)
+        start_or_end_step(crew);
+}
+
+// Ends the workers, and frees the shared memory.
+void dismiss(build_crew& crew)
+{
+    if (crew.context == nullptr)
+        return;
+    crew.shared->step = build_step::nothing_more;
+    start_or_end_step(crew);
+    BarrierDetach(&crew.shared->phases);
+    WaitForParallelWorkersToFinish(crew.context);
+    DestroyParallelContext(crew.context);
+    if (crew.snapshot != nullptr)
+        UnregisterSnapshot(crew.snapshot);
+    ExitParallelMode();
+}
+
+enum phase : std::int64_t {
+    reading_table = PROGRESS_CREATEIDX_SUBPHASE_INITIALIZE + 1,
+    sorting,
+    merging,
+};
+
+void report(phase now) { pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, now); }
+
+void report_tuples(double done)
+{
+    pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, static_cast<std::int64_t>(done));
+}
+
+// Makes one run from all pages of records, which are the pages between the meta page and block `end`.
+run make_run(build_crew& crew, BlockNumber end, double records)
+{
+    shared_build& shared = *crew.shared;
+    const layout layout = layout_of(crew.index, shared.made);
+    growing<BlockNumber> pages;
+    pages.start(end);
+    for (BlockNumber block = meta_block + 1; block < end; block++)
+        pages.add(block);
+    shared.run_id = pg_atomic_fetch_add_u64(&shared.next_id, 1);
+    const new_run to = {crew.index, &layout, shared.run_id, &shared.supply, ring_for(crew.index, pages.count)};
+    const auto sort = [&](std::span<const BlockNumber> part) {
+        sorted_leaves sorted;
+        if (crew.context == nullptr) {
+            sorted = write_sorted(to, part);
+        } else {
+            shared.first = part.front();
+            shared.pages = static_cast<std::uint32_t>(part.size());
+            pg_atomic_write_u32(&shared.next_band, 0);
+            do_together(crew, build_step::writing_leaves);
+            sorted = join_bands(to, shared.leaves);
+        }
+        report_tuples(records * part.back() / pages.count);
+        if (part.back() + 1 == end && part.size() < pages.count)
+            report(merging);
+        return sorted;
+    };
+    run made = write_run(to, pages, maintenance_work_mem / crew.processes, sort);
+    const BlockNumber bare_end = pg_atomic_read_u32(&shared.bare_end);
+    made.bare_pages = bare_end > 0 ? bare_end - (meta_block + 1) : 0;
+    return made;
+}
+
+void put_meta(Page page, const meta& made)
+{
+    init_page(page, page_kind::meta, 0, 0);
+    meta_of(page) = made;
+    set_used_bytes(page, sizeof(meta));
+}
+
+} // namespace
+
+char* name_phase(int64 now)
+{
+    switch (now) {
+    case PROGRESS_CREATEIDX_SUBPHASE_INITIALIZE:
+        return const_cast<char*>("initializing");
+    case reading_table:
+        return const_cast<char*>("scanning table");
+    case sorting:
+        return const_cast<char*>("sorting keys");
+    case merging:
+        return const_cast<char*>("merging sorted keys");
+    }
+    return nullptr;
+}
+
+IndexBuildResult* build(Relation heap, Relation index, IndexInfo* info)
+{
+    if (RelationGetNumberOfBlocks(index) != 0)
+        elog(ERROR, "index \"%s\" already contains data", RelationGetRelationName(index));
+    notice_unique_scope(heap, index, columns_of(index));
+    build_crew crew = make_crew(heap, index, info, make_meta(index));
+    shared_build& shared = *crew.shared;
+    report(reading_table);
+    do_together(crew, build_step::reading_table);
+    info->ii_BrokenHotChain = shared.broken_hot_chain;
+    const std::uint64_t open_id = pg_atomic_fetch_add_u64(&shared.next_id, 1);
+    const Buffer buffer = new_page(index, &shared.supply);
+    const BlockNumber open = BufferGetBlockNumber(buffer);
+    meta& made = shared.made;
+    write_records(index, buffer, 0, open_id, {}, InvalidBlockNumber);
+    made.tail_first = made.tail_last = open;
+    const std::uint64_t records = pg_atomic_read_u64(&shared.records);
+    if (made.bands == 0) { // without a signature there is no run
+        made.tail_first = meta_block + 1;
+        made.tail_pages = open - meta_block;
+    } else if (records > 0) {
+        report(sorting);
+        report_tuples(0);
+        pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_TOTAL, static_cast<std::int64_t>(records));
+        made.runs[made.run_count++] = make_run(crew, open, static_cast<double>(records));
+    }
+    made.next_id = pg_atomic_read_u64(&shared.next_id);
+    const Buffer first = ReadBufferExtended(index, MAIN_FORKNUM, meta_block, RBM_ZERO_AND_LOCK, nullptr);
+    put_meta(BufferGetPage(first), made);
+    finish_page(index, first);
+    free_left_pages(index, shared.supply);
+    IndexBuildResult* const result = static_cast<IndexBuildResult*>(palloc(sizeof(IndexBuildResult)));
+    result->heap_tuples = shared.rows;
+    result->index_tuples = static_cast<double>(records);
+    dismiss(crew);
+    return result;
+}
+
+// Makes the init fork: the empty index that an unlogged table has after a crash.
+void build_empty(Relation index)
+{
+    const meta fresh = make_meta(index);
+    for (const page_kind kind : {page_kind::meta, page_kind::records}) {
+        const Buffer buffer = ReadBufferExtended(index, INIT_FORKNUM, P_NEW, RBM_NORMAL, nullptr);
+        LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+        if (kind == page_kind::meta)
+            put_meta(BufferGetPage(buffer), fresh);
+        else
+            init_page(BufferGetPage(buffer), kind, 0, 1);
+        finish_page(index, buffer, true);
+    }
+}
+
+} // namespace minhash::pg::index
+
+// The main function of a worker of CREATE INDEX.
+void minhash_lsh_build(dsm_segment*, shm_toc* directory)
+{
+    namespace pg = minhash::pg;
+    pg::index::build_crew crew = {};
+    crew.shared = pg::index::look_up<pg::index::shared_build>(directory, pg::index::of_build);
+    crew.scan = pg::index::look_up<ParallelTableScanDescData>(directory, pg::index::of_scan);
+    debug_query_string = pg::index::look_up<const char>(directory, pg::index::of_query);
+    pgstat_report_activity(STATE_RUNNING, debug_query_string);
+    Assert(IsParallelWorker() && crew.shared != nullptr && crew.scan != nullptr);
+    const bool concurrently = crew.shared->concurrently;
+    crew.table = table_open(crew.shared->table, concurrently ? ShareUpdateExclusiveLock : ShareLock);
+    crew.index = index_open(crew.shared->index, concurrently ? RowExclusiveLock : AccessExclusiveLock);
+    crew.info = BuildIndexInfo(crew.index);
+    crew.info->ii_Concurrent = concurrently;
+    pg::index::do_steps(crew);
+    index_close(crew.index, NoLock);
+    table_close(crew.table, NoLock);
+}

@@ -14,6 +14,7 @@ extern "C" {
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "nodes/execnodes.h"
+#include "nodes/nodeFuncs.h"
 #include "nodes/pathnodes.h"
 #include "optimizer/optimizer.h"
 #include "pgstat.h"
@@ -37,6 +38,12 @@ extern "C" {
 
 // The code below calls PostgreSQL's functions as version 19 declares them. These macros adapt the calls to older
 // versions.
+
+#if PG_VERSION_NUM < 160000 // 15 declares the visitors of trees without arguments
+#define as_visitor(visit) reinterpret_cast<bool (*)()>(reinterpret_cast<void (*)()>(visit))
+#else
+#define as_visitor(visit) visit
+#endif
 
 #if PG_VERSION_NUM < 190000 // 19 added flags that say what a scan is for
 #define table_beginscan_parallel(table, scan, flags) table_beginscan_parallel(table, scan)
@@ -176,6 +183,16 @@ void show_property(ExplainState& state, const char* name, std::int64_t value)
 }
 
 Oid file_of(RelationData* relation) { return relation->rd_locator.relNumber; }
+
+bool walk_expression(Node* expression, bool (*visit)(Node*, void*), void* context)
+{
+    return expression_tree_walker(expression, as_visitor(visit), context);
+}
+
+bool walk_plan_states(PlanState* state, bool (*visit)(PlanState*, void*), void* context)
+{
+    return planstate_tree_walker(state, as_visitor(visit), context);
+}
 
 bool may_remove_visible_rows()
 {

@@ -19,8 +19,10 @@ struct IndexInfo;
 struct IndexScanDescData;
 struct LOCKTAG;
 struct MinimalTupleData;
+struct Node;
 struct ParallelTableScanDescData;
 struct Path;
+struct PlanState;
 struct QueryDesc;
 struct RelationData;
 struct TableScanDescData;
@@ -82,6 +84,11 @@ void count_index_scan(IndexScanDescData& scan);
 void show_scans(void (*show)(IndexScanDescData& scan, ExplainState& state));
 void show_property(ExplainState& state, const char* name, const char* value);
 void show_property(ExplainState& state, const char* name, std::int64_t value);
+
+// Calls visit(child, context) for the parts of an expression, or for the nodes below a node of a plan. Ends, and
+// returns true, when a call has returned true.
+bool walk_expression(Node* expression, bool (*visit)(Node*, void*), void* context);
+bool walk_plan_states(PlanState* state, bool (*visit)(PlanState*, void*), void* context);
 
 // Whether VACUUM may remove rows that a snapshot still sees (old_snapshot_threshold).
 bool may_remove_visible_rows();

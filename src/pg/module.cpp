@@ -4,6 +4,7 @@
 #include "pg/index/am.h"
 #include "pg/index/options.h"
 #include "pg/settings.h"
+#include "pg/similar/abridge.h"
 #include "pg/similar/width.h"
 
 #include "core/kernels.h"
@@ -123,5 +124,6 @@ void _PG_init(void)
     index::define_options();
     show_scans(index::show_scan);
     tell_widths();
+    abridge_in_explain();
     MarkGUCPrefixReserved("minhash_lsh");
 }

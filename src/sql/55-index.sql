@@ -22,9 +22,13 @@ CREATE TYPE minhash_abridged (
     ALIGNMENT = int4,
     STORAGE = external
 );
-COMMENT ON TYPE minhash_abridged IS 'signature as errors of exclusion constraints show it';
+COMMENT ON TYPE minhash_abridged IS 'signature as EXPLAIN and errors of exclusion constraints show it';
 CREATE CAST (minhash_signature AS minhash_abridged) WITHOUT FUNCTION AS IMPLICIT;
 COMMENT ON CAST (minhash_signature AS minhash_abridged) IS 'for operator classes of access method lsh';
+-- EXPLAIN shows constant signatures as values of this type (pg/similar/abridge.cpp). With this cast, it need not name
+-- the schema of the operators and functions that have such arguments.
+CREATE CAST (minhash_abridged AS minhash_signature) WITHOUT FUNCTION AS IMPLICIT;
+COMMENT ON CAST (minhash_abridged AS minhash_signature) IS 'for EXPLAIN';
 
 CREATE OPERATOR FAMILY lsh_minhash_ops USING lsh;
 COMMENT ON OPERATOR FAMILY lsh_minhash_ops USING lsh IS 'similar and nearest signatures';

@@ -249,7 +249,8 @@ void free_page(Relation index, Buffer buffer)
     const BlockNumber block = BufferGetBlockNumber(buffer);
     Assert(may_change(buffer) && block != meta_block);
     page_changes all(index);
-    init_page(all.add(buffer), page_kind::free, 0, 0);
+    // A complete image, because a build may not have logged this page before.
+    init_page(all.add(buffer, GENERIC_XLOG_FULL_IMAGE), page_kind::free, 0, 0);
     all.finish();
     RecordFreeIndexPage(index, block);
 }
@@ -258,12 +259,12 @@ void free_page(Relation index, Buffer buffer)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wvolatile"
 
-void finish_page(Relation index, Buffer buffer, bool always_log)
+void finish_page(Relation index, Buffer buffer, logging when)
 {
     Assert(may_change(buffer) && used_bytes(BufferGetPage(buffer)) <= page_room);
     START_CRIT_SECTION();
     MarkBufferDirty(buffer);
-    if (always_log || RelationNeedsWAL(index))
+    if (when == logging::always || (when == logging::if_needed && RelationNeedsWAL(index)))
         log_newpage_buffer(buffer, true);
     END_CRIT_SECTION();
     UnlockReleaseBuffer(buffer);

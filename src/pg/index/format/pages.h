@@ -51,9 +51,16 @@ void init_page(Page page, page_kind kind, int level, std::uint64_t id);
 // Frees a page, which is locked exclusively, and releases its buffer.
 void free_page(Relation index, Buffer buffer);
 
-// Logs a complete new page, and releases its buffer. Unless `always_log`, the page is logged only if the index needs
-// WAL. Nobody reads the page yet, because nothing points to it, or because the index is being built.
-void finish_page(Relation index, Buffer buffer, bool always_log = false);
+// Whether a new page is logged. If the build of an index logs a page more than once, only the last time counts.
+enum class logging {
+    if_needed, // if the index needs WAL
+    always,
+    later, // the build will log this page again, or free it
+};
+
+// Logs a complete new page, and releases its buffer. Nobody reads the page yet, because nothing points to it, or
+// because the index is being built.
+void finish_page(Relation index, Buffer buffer, logging when = logging::if_needed);
 
 // The number of records on a page of records; an ERROR if the number is impossible. 0 if `layout` is that of an index
 // without signatures, but the page is not bare: the first signature has been inserted since the meta page was read.

@@ -65,6 +65,7 @@ struct shared_build {
     // The run that is being made. The processes write its leaves for one part of its records at a time. This part is on
     // `pages` consecutive pages, the first of which is block `first`.
     std::uint64_t run_id;
+    bool logs_once; // see new_run
     BlockNumber first;
     std::uint32_t pages;
     pg_atomic_uint32 next_band;
@@ -215,6 +216,12 @@ void read_rows(build_crew& crew)
     SpinLockRelease(&shared.lock);
 }
 
+new_run target_of(const build_crew& crew, const layout& layout, std::size_t pages)
+{
+    shared_build& shared = *crew.shared;
+    return {crew.index, &layout, shared.run_id, &shared.supply, ring_for(crew.index, pages), shared.logs_once};
+}
+
 void write_leaves(build_crew& crew)
 {
     shared_build& shared = *crew.shared;
@@ -224,7 +231,7 @@ void write_leaves(build_crew& crew)
     pages.start(shared.pages);
     for (std::uint32_t at = 0; at < shared.pages; at++)
         pages.add(shared.first + at);
-    const new_run to = {crew.index, &layout, shared.run_id, &shared.supply, ring_for(crew.index, pages.count)};
+    const new_run to = target_of(crew, layout, pages.count);
     write_bands(to, pages, shared.next_band, shared.leaves);
     pfree(pages.at);
 }
@@ -385,7 +392,9 @@ run make_run(build_crew& crew, BlockNumber end, double records)
     for (BlockNumber block = meta_block + 1; block < end; block++)
         pages.add(block);
     shared.run_id = pg_atomic_fetch_add_u64(&shared.next_id, 1);
-    const new_run to = {crew.index, &layout, shared.run_id, &shared.supply, ring_for(crew.index, pages.count)};
+    const int memory = maintenance_work_mem / crew.processes;
+    shared.logs_once = pages.count > sortable_pages(layout, memory);
+    const new_run to = target_of(crew, layout, pages.count);
     const auto sort = [&](std::span<const BlockNumber> part) {
         sorted_leaves sorted;
         if (crew.context == nullptr) {
@@ -402,7 +411,7 @@ run make_run(build_crew& crew, BlockNumber end, double records)
             report(merging);
         return sorted;
     };
-    run made = write_run(to, pages, maintenance_work_mem / crew.processes, sort);
+    run made = write_run(to, pages, memory, sort);
     const BlockNumber bare_end = pg_atomic_read_u32(&shared.bare_end);
     made.bare_pages = bare_end > 0 ? bare_end - (meta_block + 1) : 0;
     return made;
@@ -481,7 +490,7 @@ void build_empty(Relation index)
             put_meta(BufferGetPage(buffer), fresh);
         else
             init_page(BufferGetPage(buffer), kind, 0, 1);
-        finish_page(index, buffer, true);
+        finish_page(index, buffer, logging::always);
     }
 }
 

@@ -39,21 +39,24 @@ struct band_writer {
     leaf_entries entries; // collected from the greatest key to the least
 };
 
+// How the leaves are logged that a merge will read.
+logging unmerged(const new_run& to) { return to.logs_once ? logging::later : logging::if_needed; }
+
 // Writes a complete leaf to a locked page.
-void finish_leaf(const new_run& to, Buffer buffer, const leaf_entries& entries, BlockNumber next)
+void finish_leaf(const new_run& to, Buffer buffer, const leaf_entries& entries, BlockNumber next, logging when)
 {
     const Page page = BufferGetPage(buffer);
     init_page(page, page_kind::leaf, 0, to.id);
     trailer_of(page).next = next;
     pack_leaf(page, entries);
-    finish_page(to.index, buffer);
+    finish_page(to.index, buffer, when);
 }
 
 void write_leaf(band_writer& writer)
 {
     const Buffer buffer = new_page(writer.to->index, writer.to->supply, writer.to->strategy);
     const BlockNumber block = BufferGetBlockNumber(buffer);
-    finish_leaf(*writer.to, buffer, writer.entries, writer.next);
+    finish_leaf(*writer.to, buffer, writer.entries, writer.next, unmerged(*writer.to));
     writer.next = block;
     if (writer.last == InvalidBlockNumber)
         writer.last = block;
@@ -216,12 +219,13 @@ BlockNumber take_leaf(const new_run& to, growing<BlockNumber>& used_up)
     const Buffer buffer = new_page(to.index, to.supply, to.strategy);
     const BlockNumber block = BufferGetBlockNumber(buffer);
     init_page(BufferGetPage(buffer), page_kind::leaf, 0, to.id);
-    finish_page(to.index, buffer);
+    finish_page(to.index, buffer, unmerged(to));
     return block;
 }
 
 // Merges chains into one. Memory must suffice for one page of each chain.
-BlockNumber merge_some(const new_run& to, std::span<const BlockNumber> chains, growing<BlockNumber>& used_up)
+BlockNumber
+merge_some(const new_run& to, std::span<const BlockNumber> chains, growing<BlockNumber>& used_up, logging when)
 {
     const MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "lsh merge", ALLOCSET_DEFAULT_SIZES);
     const MemoryContext old = MemoryContextSwitchTo(context);
@@ -237,7 +241,7 @@ BlockNumber merge_some(const new_run& to, std::span<const BlockNumber> chains, g
         vacuum_delay();
         read_leafful(stream, leaf);
         const BlockNumber next = next_leaf();
-        finish_leaf(to, read_page(to.index, block, BUFFER_LOCK_EXCLUSIVE, to.strategy), leaf, next);
+        finish_leaf(to, read_page(to.index, block, BUFFER_LOCK_EXCLUSIVE, to.strategy), leaf, next, when);
         block = next;
     }
     MemoryContextSwitchTo(old);
@@ -294,7 +298,7 @@ sorted_leaves join_bands(const new_run& to, const sorted_leaves* made)
         } else {
             const Buffer buffer = read_page(to.index, all.last, BUFFER_LOCK_EXCLUSIVE);
             trailer_of(BufferGetPage(buffer)).next = made[list].first;
-            finish_page(to.index, buffer);
+            finish_page(to.index, buffer, unmerged(to));
         }
         all.last = made[list].last;
     }
@@ -307,12 +311,14 @@ BlockNumber merge_chains(const new_run& to, std::span<BlockNumber> chains)
         std::max<std::size_t>(2, static_cast<std::size_t>(vacuum_memory()) * 1024 / sizeof(entry_stream::source));
     growing<BlockNumber> used_up;
     used_up.start(2 * chains.size());
-    while (chains.size() > 1) {
+    do {
+        const logging when = chains.size() <= most ? logging::if_needed : unmerged(to);
         std::size_t count = 0;
         for (std::size_t first = 0; first < chains.size(); first += most)
-            chains[count++] = merge_some(to, chains.subspan(first, std::min(most, chains.size() - first)), used_up);
+            chains[count++] =
+                merge_some(to, chains.subspan(first, std::min(most, chains.size() - first)), used_up, when);
         chains = chains.first(count);
-    }
+    } while (chains.size() > 1);
     while (used_up.count > 0)
         free_page(to.index, read_page(to.index, used_up.at[--used_up.count], BUFFER_LOCK_EXCLUSIVE));
     pfree(used_up.at);

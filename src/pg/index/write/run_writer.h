@@ -20,6 +20,7 @@ struct new_run {
     std::uint64_t id;
     new_pages* supply; // the supply of new pages in a build; null: not a build
     BufferAccessStrategy strategy;
+    bool logs_once = false; // a build: sorted leaves are not logged, because their merge will log all leaves
 };
 
 // A chain of leaves of a run. No inner pages have been written above these leaves yet.
@@ -46,8 +47,8 @@ sorted_leaves join_bands(const new_run& to, const sorted_leaves* made);
 std::size_t sortable_pages(const layout& layout, int memory);
 
 // Merges chains of leaves into one chain, and returns the first leaf of that chain. The pages of the old chains are
-// reused or freed. A merge keeps one page of each chain in memory. If VACUUM's memory is too small for that, the chains
-// are merged in several rounds.
+// reused or freed. All leaves of the new chain are logged. A merge keeps one page of each chain in memory. If VACUUM's
+// memory is too small for that, the chains are merged in several rounds.
 BlockNumber merge_chains(const new_run& to, std::span<BlockNumber> chains);
 
 // Writes the tree above a run's leaves.
@@ -58,7 +59,7 @@ void add_tree(const new_run& to, BlockNumber first_leaf, run& made);
 template <typename Sort>
 run write_run(const new_run& to, std::span<const BlockNumber> pages, int memory, Sort sort)
 {
-    Assert(to.id != 0 && !pages.empty());
+    Assert(to.id != 0 && !pages.empty() && (!to.logs_once || to.supply != nullptr));
     run made = {};
     made.id = to.id;
     made.root = made.cursor_leaf = InvalidBlockNumber;
@@ -75,7 +76,7 @@ run write_run(const new_run& to, std::span<const BlockNumber> pages, int memory,
             chains.add(sorted.first);
     }
     if (chains.count > 0)
-        add_tree(to, chains.count == 1 ? chains.at[0] : merge_chains(to, chains), made);
+        add_tree(to, chains.count == 1 && !to.logs_once ? chains.at[0] : merge_chains(to, chains), made);
     pfree(chains.at);
     return made;
 }

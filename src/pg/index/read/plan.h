@@ -14,7 +14,8 @@ struct scan_plan {
 
 // The recall that a plan should reach at the threshold. The recall of lookups is the default of lsh_params(). The
 // recall of constraints is higher, at the cost of more pages read, because a conflict that is missed stays in the
-// table.
+// table. (With the recall of constraints, a lookup at 0.8 among 300,000 rows takes 17 µs instead of 12. So whoever
+// looks up the row that a constraint met should use a lower threshold, as doc/refuse-or-mark.md does.)
 constexpr double recall_of_lookups = 0.95;
 constexpr double recall_of_constraints = 0.99;
 

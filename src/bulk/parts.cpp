@@ -23,6 +23,8 @@ void do_part(row_set& rows)
         return connect_bucket_units(rows);
     case step::connect_rows:
         return connect_row_units(rows);
+    case step::mark_sought:
+        return mark_sought_of_units(rows);
     case step::count_shingles:
         return count_shingles_of_units(rows);
     case step::choose_witnesses:

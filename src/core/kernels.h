@@ -23,6 +23,20 @@ struct folder;
 // count_different(), count_agreements() and merge().
 constexpr std::size_t padding = 64;
 
+// A set of numbers that may seem to have other numbers, too: a Bloom filter with two bits for a number, both in one
+// word (Putze, Sanders, Singler 2007). If the factor is secret, nobody can foresee which other numbers these are.
+struct number_filter {
+    u32* words;
+    u32 factor; // odd
+    int shift;  // 32 minus the binary logarithm of the number of words
+
+    void add(u32 number) const noexcept
+    {
+        const u32 product = number * factor;
+        words[product >> shift] |= 1u << (product & 31) | 1u << (product >> 5 & 31);
+    }
+};
+
 struct kernel_table {
     const char* name;
 
@@ -67,6 +81,14 @@ struct kernel_table {
 
     // Joins the halves of hashes into elements for a table (hash.h: element_of). `elements` has no padding.
     void (*join_halves)(const u32* lo, const u32* hi, std::size_t count, u64* elements) noexcept;
+
+    // Joins the halves of hashes into elements, and XORs each element with `flip`. Of the results whose upper half is
+    // at most `most`, writes the lower half, or 1 if it is 0. Returns how many these are.
+    std::size_t (*keep_small)(const u32* lo, const u32* hi, std::size_t count, u64 flip, u32 most, u32* kept) noexcept;
+
+    // Writes the numbers that a filter may have, and returns how many these are. `kept` has room for all numbers, and
+    // needs no padding, nor do `numbers`.
+    std::size_t (*keep_known)(const number_filter& filter, const u32* numbers, std::size_t count, u32* kept) noexcept;
 
     // How many elements at the start of two arrays are equal, up to the first difference. Both arrays have `count`
     // elements and no padding.

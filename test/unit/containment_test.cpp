@@ -164,6 +164,47 @@ TEST(containment, finds_the_share_of_pairs_that_is_promised)
     EXPECT_GE(static_cast<double>(found.size()), 0.98 * static_cast<double>(expected.size()));
 }
 
+// A few sought texts with changes, among many texts. Whatever is counted, pairs at the threshold must be found, in one
+// scope or in several, by any number of workers, with any memory.
+TEST(containment, finds_few_texts_within_many)
+{
+    random_source random = {95};
+    problem given = without_texts(0.95);
+    given.crossing = true;
+    std::vector<std::string> many;
+    for (int i = 0; i < 400; i++)
+        many.push_back(texts::make(texts::kinds[0], 1000, random));
+    many.insert(many.end(), 5, many[7]);
+    for (int i = 0; i < 120; i++) {
+        std::string part = many[random.below(60)].substr(random.below(400), 60 + random.below(500));
+        for (std::size_t change = part.size() / 27; change > 0; change--)
+            part[random.below(part.size())] = static_cast<char>('a' + random.below(26));
+        given.texts.push_back(part);
+    }
+    given.first_count = given.count();
+    given.texts.insert(given.texts.end(), many.begin(), many.end());
+    given.texts.push_back("");
+    given.texts.back().append(20'000, 'x').append(given.texts[3]); // many shingles that are equal
+    for (const bool scoped : {false, true}) {
+        given.task.scoped = scoped;
+        for (std::uint32_t row = 0; scoped && row < given.count(); row++)
+            given.scopes.push_back(static_cast<std::uint32_t>(random.below(2)));
+        given.task.recall = 0.95;
+        given.workers = 0;
+        given.memory = std::size_t{64} << 20;
+        const pair_list expected = expected_pairs(given);
+        const pair_list found = find_pairs(given);
+        ASSERT_GT(expected.size(), scoped ? 30u : 60u);
+        EXPECT_TRUE(std::includes(expected.begin(), expected.end(), found.begin(), found.end()));
+        EXPECT_GE(static_cast<double>(found.size()), 0.95 * static_cast<double>(expected.size()));
+        given.memory = 0;
+        for (given.workers = 1; given.workers < 4; given.workers++)
+            EXPECT_EQ(find_pairs(given), found);
+        given.task.recall = 1;
+        EXPECT_EQ(find_pairs(given), expected);
+    }
+}
+
 double choose(double all, double chosen)
 {
     return std::exp(std::lgamma(all + 1) - std::lgamma(chosen + 1) - std::lgamma(all - chosen + 1));

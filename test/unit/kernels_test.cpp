@@ -137,6 +137,53 @@ TEST(kernels, halves_are_joined_to_elements_other_than_zero)
     }
 }
 
+TEST(kernels, elements_with_small_upper_halves_are_kept)
+{
+    support::random_source random = {17};
+    for (std::size_t count = 0; count < 200; count++) {
+        const std::size_t room = count + minhash::padding;
+        support::slot_list lo(room), hi(room);
+        const std::uint64_t flip = random.below(2) == 0 ? 0 : random.next();
+        const auto most = static_cast<std::uint32_t>(random.next() << random.below(33) >> 32);
+        std::vector<std::uint32_t> expected;
+        for (std::size_t index = 0; index < count; index++) {
+            const std::uint64_t given[] = {0, flip, flip ^ std::uint64_t{most} << 32, random.next()};
+            minhash::split(given[random.below(4)], lo[index], hi[index]);
+            const std::uint64_t mixed = minhash::element_of(lo[index], hi[index]) ^ flip;
+            if (mixed >> 32 <= most)
+                expected.push_back(std::max(minhash::low(mixed), 1u));
+        }
+        for (const kernel_table* const table : minhash::runnable_kernels()) {
+            support::slot_list kept(room);
+            kept.resize(table->keep_small(lo.data(), hi.data(), count, flip, most, kept.data()));
+            ASSERT_EQ(kept, expected) << table->name << ", " << count;
+        }
+    }
+}
+
+TEST(kernels, a_filter_keeps_its_numbers_and_few_others)
+{
+    support::random_source random = {18};
+    for (const int bits : {1, 3, 10, 20}) {
+        std::vector<std::uint32_t> words(std::size_t{1} << bits);
+        const minhash::number_filter filter = {words.data(), static_cast<std::uint32_t>(random.next()) | 1, 32 - bits};
+        support::slot_list numbers(1000);
+        for (std::uint32_t& number : numbers)
+            filter.add(number = static_cast<std::uint32_t>(random.next()));
+        const auto exact = support::exact_copy<std::uint32_t>(numbers.data(), numbers.size());
+        support::slot_list others(1000);
+        for (std::uint32_t& number : others)
+            number = static_cast<std::uint32_t>(random.next());
+        for (const kernel_table* const table : minhash::runnable_kernels()) {
+            support::slot_list kept(1000);
+            ASSERT_EQ(table->keep_known(filter, exact.get(), 1000, kept.data()), 1000u) << table->name;
+            EXPECT_EQ(kept, numbers) << table->name;
+            const std::size_t by_chance = table->keep_known(filter, others.data(), 1000, kept.data());
+            EXPECT_LE(by_chance, bits == 20 ? 5u : 1000u) << table->name;
+        }
+    }
+}
+
 TEST(kernels, equal_elements_at_the_front_are_counted)
 {
     support::random_source random = {15};

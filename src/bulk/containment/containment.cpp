@@ -1,7 +1,11 @@
-// There are four steps: count the shingles of some rows; read each row, and record its size, digest and witnesses;
-// compare rows with equal digests; look up each row in the index. Sizes and digests are in arrays indexed by row
-// number. Each process has a store for the witnesses that it chooses. Another array says where each row's witnesses
-// are: in which store, and at which offset.
+// There are four steps: count the shingles of some rows; read each row that is to be indexed, and record its size,
+// digest and witnesses; compare rows with equal digests; look up each row in the index. Sizes and digests are in arrays
+// indexed by row number. Each process has a store for the witnesses that it chooses. Another array says where each
+// row's witnesses are: in which store, and at which offset.
+//
+// If there are two queries, only rows of the first one are indexed. A step before the others marks their shingles, and
+// only marked shingles are counted, in rows of the second query. Apart from these few, a row of the second query is
+// only read to be looked up.
 #include "bulk/components/numbering.h"
 #include "bulk/containment/containment.h"
 #include "bulk/containment/part.h"
@@ -39,7 +43,7 @@ containment_part start_part(row_set& rows)
     made.digests = find_shared<std::uint64_t>(rows, shared.digests);
     made.witness_at = find_shared<std::uint64_t>(rows, shared.witness_at);
     made.order = find_shared<std::uint32_t>(rows, shared.order);
-    made.counts = {find_shared<std::uint16_t>(rows, shared.counts), counters_for(rows.count) - 1};
+    made.counts = {find_shared<std::uint16_t>(rows, shared.counts), shared.counters - 1};
     rows.set_sizes = made.sizes;
     made.in_hand = no_row;
     made.set.owner = rows.owner;
@@ -96,22 +100,31 @@ const size_plan& plan_for(containment_part& self, std::uint64_t size)
     return plan;
 }
 
-// Adds the shingles of the current row to self.counts.
-void count_shingles(containment_part& self)
+// Calls take(counter) for each occurrence of a shingle in a row, with the shingle's counter.
+template <typename Take>
+void each_counter(containment_part& self, std::uint32_t row, Take&& take)
 {
-    // Counters stop at this value. It is in the last frequency class, so a larger count would make no difference. It is
-    // also so small that no counter overflows even if several processes increment it at once.
-    constexpr std::uint16_t enough = std::numeric_limits<std::uint16_t>::max() / 4 * 3;
-    const bool alone = self.rows->shared->processes == 1;
-    for (std::size_t i = 0; i < self.set.count; i++) {
-        if (i % 4096 == 0)
-            pause(*self.rows->owner);
-        std::uint16_t& having = self.counts.of(self.set.elements()[i]);
-        if (alone)
-            having = static_cast<std::uint16_t>(having + (having < enough));
-        else if (const std::atomic_ref shared(having); shared.load(std::memory_order_relaxed) < enough)
-            shared.fetch_add(1, std::memory_order_relaxed);
-    }
+    const shingle_counts counts = self.counts;
+    const text_bytes text = fetch_document(*self.rows, row, self.text);
+    each_batch(source_of(*self.rows->signer, text), [&](const shingle_batch& batch) {
+        for (std::size_t i = 0; i < batch.count; i++)
+            take(counts.of(element_of(batch.lo[i], batch.hi[i])));
+    });
+}
+
+// Counts the shingles of a row, except those that need not be counted.
+void count_shingles(containment_part& self, std::uint32_t row)
+{
+    if (self.rows->shared->processes == 1)
+        each_counter(self, row, [](std::uint16_t& counter) {
+            counter = static_cast<std::uint16_t>(counter + (counter != not_counted && counter < most_counts));
+        });
+    else
+        each_counter(self, row, [](std::uint16_t& counter) {
+            const std::atomic_ref shared(counter);
+            if (const auto value = shared.load(std::memory_order_relaxed); value != not_counted && value < most_counts)
+                shared.fetch_add(1, std::memory_order_relaxed);
+        });
 }
 
 // Records the size, the digest and the witnesses of the current row. The witnesses are appended to the store.
@@ -143,8 +156,7 @@ void raise(std::uint64_t& shared, std::uint64_t to)
 bool have_same_digests(const containment_part& self, std::uint32_t a, std::uint32_t b)
 {
     const row_set& rows = *self.rows;
-    return self.digests[a] == self.digests[b] && self.sizes[a] == self.sizes[b] && in_one_scope(rows, a, b) &&
-           (!self.shared->crossing || (a < rows.first_count) == (b < rows.first_count));
+    return self.digests[a] == self.digests[b] && self.sizes[a] == self.sizes[b] && in_one_scope(rows, a, b);
 }
 
 // Lists rows by descending number of shingles, then by row number. This is a heap sort, because std::sort() cannot be
@@ -177,16 +189,18 @@ struct containment_search {
 
 bool is_leader(const containment_search& self, std::uint32_t row) { return self.part.rows->leader[row] == row; }
 
-// If several rows are equal, makes the first of them the leader of all. Rows with equal digests are compared in a step
-// of their own, to make sure that the rows themselves are equal.
+// If several indexed rows are equal, makes the first of them the leader of all. Rows with equal digests are compared in
+// a step of their own, to make sure that the rows themselves are equal. Rows that are not indexed lead themselves.
 void find_same(containment_search& self)
 {
     containment_part& part = self.part;
     host& owner = *part.rows->owner;
     row_set& rows = *part.rows;
+    const std::uint32_t indexed = part.shared->indexed;
     std::uint32_t* const leaders = allocate<std::uint32_t>(owner, rows.count); // the first row with each number
     numbering numbers = start_numbering(owner);
-    for (std::uint32_t row = 0; row < rows.count; row++) {
+    std::iota(rows.leader + indexed, rows.leader + rows.count, indexed);
+    for (std::uint32_t row = 0; row < indexed; row++) {
         pause(owner);
         const auto hash = static_cast<std::uint32_t>(place_of(part.digests[row]) >> 32);
         const std::uint32_t count = numbers.count;
@@ -333,16 +347,33 @@ void emit_all(containment_search& self)
     }
 }
 
+// At most how many shingles the rows of the first query have.
+std::uint64_t most_sought_shingles(row_set& rows)
+{
+    std::uint64_t most = 0;
+    for (std::uint32_t row = 0; row < rows.first_count; row++) {
+        pause(*rows.owner);
+        most += document_size(rows, row) + 1;
+    }
+    return most;
+}
+
 void share_search(row_set& rows, bool crossing)
 {
     host& owner = *rows.owner;
     auto* const shared = allocate_shared<shared_containment>(owner, rows.shared->containment);
     shared->missed = 1 - recall_to_expect(rows.task.recall);
     shared->crossing = crossing;
-    allocate_shared<std::uint16_t>(owner, shared->counts, counters_for(rows.count));
-    allocate_shared<std::uint32_t>(owner, shared->sizes, rows.count);
-    allocate_shared<std::uint64_t>(owner, shared->digests, rows.count);
-    allocate_shared<std::uint64_t>(owner, shared->witness_at, rows.count);
+    shared->indexed = crossing ? rows.first_count : rows.count;
+    const std::uint64_t sought = crossing ? most_sought_shingles(rows) : 0;
+    shared->counters = crossing ? counters_for_shingles(sought) : counters_for_rows(rows.count);
+    shared->marking = crossing && sought <= shared->counters; // else nearly all counters would be marked
+    auto* const counts = allocate_shared<std::uint16_t>(owner, shared->counts, shared->counters);
+    if (!shared->marking)
+        std::fill_n(counts, shared->counters, counted_never);
+    allocate_shared<std::uint32_t>(owner, shared->sizes, shared->indexed);
+    allocate_shared<std::uint64_t>(owner, shared->digests, shared->indexed);
+    allocate_shared<std::uint64_t>(owner, shared->witness_at, shared->indexed);
     expect_stores(rows, shared->witnesses);
     allocate_shared<std::uint32_t>(owner, shared->order, rows.count);
     rows.leader = allocate_shared<std::uint32_t>(owner, rows.shared->leader, rows.count);
@@ -354,12 +385,23 @@ void share_search(row_set& rows, bool crossing)
 void count_shingles_of_units(row_set& rows)
 {
     containment_part self = start_part(rows);
-    const std::uint64_t counted = counted_of(rows.count);
+    const std::uint32_t first_row = self.shared->crossing ? rows.first_count : 0;
+    const std::uint64_t among = rows.count - first_row;
+    const std::uint64_t counted = counted_of(rows.count - first_row, self.shared->crossing);
     each_unit(rows, "counting shingles", counted, counted_at_once, [&](auto first, auto end) {
-        for (std::uint64_t i = first; i < end; i++) {
-            read_row(self, static_cast<std::uint32_t>(i * rows.count / counted));
-            count_shingles(self);
-        }
+        for (std::uint64_t i = first; i < end; i++)
+            count_shingles(self, first_row + static_cast<std::uint32_t>(i * among / counted));
+    });
+}
+
+void mark_sought_of_units(row_set& rows)
+{
+    containment_part self = start_part(rows);
+    each_unit(rows, "marking the shingles to count", self.shared->indexed, rows_at_once, [&](auto row, auto end) {
+        for (; row < end; row++)
+            each_counter(self, row, [](std::uint16_t& counter) {
+                std::atomic_ref(counter).store(counted_never, std::memory_order_relaxed);
+            });
     });
 }
 
@@ -368,7 +410,7 @@ void choose_witnesses_of_units(row_set& rows)
     containment_part self = start_part(rows);
     byte_store* const store = open_shared_store(*rows.budget, chunk_for(*rows.budget, 1, found_chunk));
     witness_choice choice = {};
-    each_unit(rows, "choosing witnesses of rows", rows.count, rows_at_once, [&](auto row, auto end) {
+    each_unit(rows, "choosing witnesses of rows", self.shared->indexed, rows_at_once, [&](auto row, auto end) {
         for (; row < end; row++) {
             read_row(self, row);
             note_row(self, choice, *store);
@@ -382,7 +424,7 @@ void compare_same_of_units(row_set& rows)
 {
     containment_part self = start_part(rows);
     const char* const phase = "looking for rows that are the same";
-    each_unit(rows, phase, rows.count, rows_at_once, [&](auto row, auto end) {
+    each_unit(rows, phase, self.shared->indexed, rows_at_once, [&](auto row, auto end) {
         for (; row < end; row++) {
             const std::uint32_t leader = rows.leader[row];
             if (leader == row)
@@ -398,6 +440,8 @@ void find_contained_pairs(row_set& rows, bool crossing, pair_sink emit)
 {
     start_steps(rows);
     share_search(rows, crossing);
+    if (find_shared<shared_containment>(rows, rows.shared->containment)->marking)
+        do_step(rows, step::mark_sought);
     do_step(rows, step::count_shingles);
     do_step(rows, step::choose_witnesses);
     containment_search self = {};
@@ -410,9 +454,8 @@ void find_contained_pairs(row_set& rows, bool crossing, pair_sink emit)
         std::iota(self.part.order, self.part.order + rows.count, 0);
     else
         order_by_size(rows, self.part.order);
-    const std::uint32_t contained = crossing ? rows.first_count : rows.count;
-    for (std::uint32_t from = 0; from < contained; from += shared.shape.places) {
-        index_rows(self, from, contained);
+    for (std::uint32_t from = 0; from < shared.indexed; from += shared.shape.places) {
+        index_rows(self, from, shared.indexed);
         search_part(self);
     }
     end_steps(rows);

@@ -1,7 +1,11 @@
 // Looks up rows in the index of witnesses. If a row has enough witnesses of an indexed row, the two rows are compared.
+//
+// Most shingles of most rows are not witnesses of any indexed row. A filter sorts them out as the row is cut into
+// shingles; only a row that seems to have enough indexed witnesses of another is read into a set.
 #include "bulk/containment/part.h"
 #include "bulk/search/found_pairs.h"
 
+#include "core/kernels.h"
 #include "core/overlap.h"
 
 #include <algorithm>
@@ -16,9 +20,11 @@ namespace {
 // The state of a process that looks rows up.
 struct containment_lookup : containment_part {
     witness_index index;
-    growing<std::uint32_t> tags; // open addressing: tags of the current row that may be witnesses' tags; 0: free
-    std::size_t tag_mask;
-    growing<std::uint64_t> places;                  // for each of these tags: at first its place_in(), later its bucket
+    growing<std::uint32_t> tags; // the tags of the row that is looked up that may be tags of witnesses
+    std::size_t tag_count;
+    growing<std::uint32_t> table; // open addressing: distinct tags; 0: free
+    std::size_t table_mask;
+    growing<std::uint32_t> known;                   // tags that the index may have, and then their buckets
     growing<std::span<const std::uint32_t>> having; // for each of these buckets, its list of places
     std::uint8_t* missing;                          // for each place, how many indexed witnesses must still be found
     growing<std::uint32_t> enough;                  // the places of rows with enough witnesses
@@ -35,59 +41,93 @@ std::optional<double> contained_share(containment_lookup& self, std::uint32_t ro
     return share >= rows.task.threshold ? std::optional(share) : std::nullopt;
 }
 
-// The entry of a tag in the table of the current row's tags, or a free entry if the tag is not there.
-std::uint32_t& entry_of_tag(const containment_lookup& self, std::uint32_t tag, std::uint64_t place)
+// Makes an empty table for so many tags.
+void start_table(containment_lookup& self, std::size_t count)
 {
-    assert(tag != 0 && place == place_in(self.index, tag));
-    std::uint32_t* const tags = self.tags.values;
-    return tags[probe(self.tag_mask, place >> 32, [&](std::size_t at) { return tags[at] == 0 || tags[at] == tag; })];
+    const std::size_t entries = std::bit_ceil(2 * count + 1);
+    self.table_mask = entries - 1;
+    grow(*self.rows->owner, self.table, 0, entries);
+    clear(*self.rows->owner, self.table.values, entries);
 }
 
-// Some shingles of the current row may be witnesses of other rows. Enters the tags of these shingles into self.tags,
-// and returns the number of these shingles.
-std::size_t take_tags(containment_lookup& self)
+// The entry of a tag in the table, or a free entry if the tag is not there.
+std::uint32_t& entry_of_tag(const containment_lookup& self, std::uint32_t tag)
 {
-    const witness_index& index = self.index;
-    const std::uint64_t salt = salt_of(*self.rows, self.in_hand);
-    const std::uint64_t most_mark = self.shared->most_mark;
-    const std::span<const std::uint64_t> list = self.set.elements();
-    const std::size_t entries = std::bit_ceil(2 * list.size() + 1);
-    self.tag_mask = entries - 1;
-    grow(*self.rows->owner, self.tags, 0, entries);
-    grow(*self.rows->owner, self.places, 0, list.size());
-    clear(*self.rows->owner, self.tags.values, entries);
-    std::size_t count = 0;
-    for (std::size_t i = 0; i < list.size(); i++) {
+    assert(tag != 0);
+    std::uint32_t* const table = self.table.values;
+    const std::uint64_t place = place_in(self.index, tag);
+    return table[probe(self.table_mask, place >> 32, [&](std::size_t at) {
+        return table[at] == 0 || table[at] == tag;
+    })];
+}
+
+// Moves the distinct ones of some tags to the front, and returns how many these are. They are in the table afterwards.
+std::size_t keep_distinct(containment_lookup& self, std::uint32_t* tags, std::size_t count)
+{
+    start_table(self, count);
+    std::size_t distinct = 0;
+    for (std::size_t i = 0; i < count; i++) {
         if (i % 4096 == 0)
             pause(*self.rows->owner);
-        const std::uint64_t mark = list[i] ^ salt;
-        if (mark > most_mark)
-            continue;
-        const std::uint32_t tag = tag_of(mark);
-        const std::uint64_t place = place_in(index, tag);
-        entry_of_tag(self, tag, place) = tag;
-        __builtin_prefetch(&index.filter[filter_word(index, place)]);
-        self.places.values[count++] = place;
+        const std::uint32_t tag = tags[i];
+        std::uint32_t& entry = entry_of_tag(self, tag);
+        tags[distinct] = tag;
+        distinct += entry != tag;
+        entry = tag;
     }
-    return count;
+    return distinct;
 }
 
-// Finds the buckets of the current row's tags in the index. A bucket lists the places of the rows that seem to have a
-// witness with the tag. (Different tags can share a bucket.) Returns the number of lists that are not empty.
-std::size_t find_having(containment_lookup& self)
+// Cuts a row into shingles, and lists in self.tags the tags of those that may be witnesses. A tag can be listed several
+// times, but the list is never much longer than if all tags were distinct.
+void cut_tags(containment_lookup& self, std::uint32_t row)
+{
+    const std::uint64_t salt = salt_of(*self.rows, row);
+    const auto most = static_cast<std::uint32_t>(self.shared->most_mark >> 32);
+    const text_bytes text = fetch_document(*self.rows, row, self.text);
+    std::size_t room = std::size_t{1} << 20;
+    self.tag_count = 0;
+    each_batch(source_of(*self.rows->signer, text), [&self, &room, salt, most](const shingle_batch& batch) {
+        if (self.tag_count >= room) {
+            self.tag_count = keep_distinct(self, self.tags.values, self.tag_count);
+            room = std::max(room, 2 * self.tag_count);
+        }
+        grow(*self.rows->owner, self.tags, self.tag_count, self.tag_count + batch.count + padding);
+        std::uint32_t* const tags = self.tags.values + self.tag_count;
+        self.tag_count += kernels->keep_small(batch.lo, batch.hi, batch.count, salt, most, tags);
+    });
+}
+
+// Lists in self.known the tags of the row that the index may have, each once. Returns how many these are.
+std::size_t find_known(containment_lookup& self)
+{
+    constexpr std::size_t at_once = 4096;
+    grow(*self.rows->owner, self.known, 0, self.tag_count + 1);
+    std::uint32_t* const known = self.known.values;
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < self.tag_count; i += at_once) {
+        pause(*self.rows->owner);
+        const std::size_t some = std::min(at_once, self.tag_count - i);
+        count += kernels->keep_known(self.index.filter, self.tags.values + i, some, known + count);
+    }
+    return keep_distinct(self, known, count);
+}
+
+// Finds the buckets of a row's tags in the index. A bucket lists the places of the rows that seem to have a witness
+// with the tag. (Different tags can share a bucket.) Returns the number of lists that are not empty.
+std::size_t find_having(containment_lookup& self, std::uint32_t row)
 {
     const witness_index& index = self.index;
-    const std::size_t count_of_tags = take_tags(self);
-    const std::span<std::uint64_t> tags = {self.places.values, count_of_tags};
-    std::size_t known = 0;
-    for (const std::uint64_t place : tags) {
-        tags[known] = place & index.mask;
-        __builtin_prefetch(&index.starts[tags[known]]);
-        known += is_known(index, place);
+    cut_tags(self, row);
+    const std::size_t distinct = find_known(self);
+    const std::span known(self.known.values, distinct);
+    for (std::uint32_t& tag : known) {
+        tag = static_cast<std::uint32_t>(place_in(index, tag) & index.mask);
+        __builtin_prefetch(&index.starts[tag]);
     }
     std::size_t count = 0;
-    grow(*self.rows->owner, self.having, 0, known);
-    for (const std::uint64_t bucket : tags.first(known)) {
+    grow(*self.rows->owner, self.having, 0, known.size());
+    for (const std::uint32_t bucket : known) {
         const std::span places(index.postings + index.starts[bucket], index.postings + index.starts[bucket + 1]);
         self.having.values[count] = places;
         if (!places.empty())
@@ -135,11 +175,11 @@ void start_count(containment_lookup& self, std::uint32_t from, std::size_t lists
     return enough;
 }
 
-// Finds the indexed rows that the current row may contain: it seems to have enough of their indexed witnesses. Lists
-// the places of these rows in self.enough, without the places below `from`, and returns how many there are.
-std::size_t find_enough(containment_lookup& self, std::uint32_t from)
+// Finds the indexed rows that a row may contain: it seems to have enough of their indexed witnesses. Lists the places
+// of these rows in self.enough, without the places below `from`, and returns how many there are.
+std::size_t find_enough(containment_lookup& self, std::uint32_t row, std::uint32_t from)
 {
-    const std::size_t lists = find_having(self);
+    const std::size_t lists = find_having(self, row);
     std::size_t met = 0;
     std::size_t enough = 0;
     for (const auto places : std::span(self.having.values, lists)) {
@@ -151,14 +191,15 @@ std::size_t find_enough(containment_lookup& self, std::uint32_t from)
     return enough;
 }
 
-// Whether the current row has enough witnesses of the row at a place. All witnesses count, not only the indexed ones.
+// Whether the row whose tags are in the table has enough witnesses of the row at a place. All witnesses count, not only
+// the indexed ones.
 bool has_enough(const containment_lookup& self, std::uint32_t place)
 {
     const place_note* const note = self.index.notes + place;
     std::uint32_t least = note->least;
     for (std::uint32_t at = note->first; at < note[1].first && least > 0; at++) {
         const std::uint32_t tag = self.index.tags[at];
-        least -= entry_of_tag(self, tag, place_in(self.index, tag)) == tag;
+        least -= entry_of_tag(self, tag) == tag;
     }
     return least == 0;
 }
@@ -172,8 +213,11 @@ void look_up(containment_lookup& self, std::uint32_t position, found_pairs& foun
     if (self.rows->leader[within] != within)
         return;
     const std::uint32_t first = self.shared->first;
-    read_row(self, within);
-    const std::size_t enough = find_enough(self, self.shared->crossing || position < first ? 0 : position - first + 1);
+    const std::uint32_t from = self.shared->crossing || position < first ? 0 : position - first + 1;
+    const std::size_t enough = find_enough(self, within, from);
+    if (enough == 0)
+        return;
+    self.tag_count = keep_distinct(self, self.tags.values, self.tag_count);
     std::uint32_t* const places = self.enough.values;
     std::size_t count = 0;
     for (std::size_t i = 0; i < enough; i++) {
@@ -185,6 +229,9 @@ void look_up(containment_lookup& self, std::uint32_t position, found_pairs& foun
         places[count] = places[i];
         count += has_enough(self, places[i]);
     }
+    if (count == 0)
+        return;
+    read_row(self, within);
     std::sort(places, places + count);
     for (std::size_t i = 0; i < count; i++) {
         pause(*self.rows->owner);

@@ -13,14 +13,21 @@ constexpr std::uint32_t looked_up_at_once = 64;
 // The state that all processes share. `order` lists the rows. The index and the found pairs identify a row by its
 // position in `order`, not by its number. In `order`, each row comes after all rows that may contain it. But if there
 // are two queries, the rows are listed in the order of their numbers.
+//
+// Only rows that may be contained in others are indexed, and have a size, a digest and witnesses: all rows of one
+// query, or those of the first of two queries. The rows of a second query, of which there may be very many more, are
+// only looked up.
 struct shared_containment {
     double missed; // the share of pairs that may be missed
     bool crossing;
+    std::uint32_t indexed;    // how many rows are indexed: the first ones
     shared_number counts;     // the counters of shingle_counts
-    shared_number sizes;      // the number of distinct shingles of each row
-    shared_number digests;    // for each row, a digest of its set: equal sets have equal digests
+    std::size_t counters;     // how many counters these are
+    bool marking;             // only shingles of indexed rows are counted
+    shared_number sizes;      // the number of distinct shingles of each indexed row
+    shared_number digests;    // for each indexed row, a digest of its set: equal sets have equal digests
     shared_number witnesses;  // for each member, what other processes need to open its store of witness tags
-    shared_number witness_at; // where each row's tags are: the member, and the offset in the member's store
+    shared_number witness_at; // where each indexed row's tags are: the member, and the offset in the member's store
     std::uint64_t most_mark;  // the largest mark of all witnesses; atomic
     shared_number order;
 

@@ -23,12 +23,20 @@ constexpr std::uint64_t least_pool = usual_witnesses;
 // The maximum number of rows whose shingles are counted, and the number of counters for each such row. A counter has 16
 // bits. Different shingles may share a counter.
 constexpr std::uint32_t most_counted = 32 * 1024;
+constexpr std::uint32_t most_counted_crossing = 4 * 1024;
 constexpr std::size_t counters_for_each = 64;
-static_assert(most_counted <= std::numeric_limits<std::uint16_t>::max());
 
-// Frequencies are divided into classes. The largest count of a class is about twice the largest count of the previous
-// class.
-constexpr int frequency_classes = std::bit_width(most_counted) + 1;
+// Frequencies are divided into classes, four from each power of two to the next. (These are the exponent and two bits
+// of the fraction of a floating-point number. Unlike the width of an integer, they are computed without a branch.)
+constexpr std::size_t class_of(std::uint16_t frequency) noexcept
+{
+    constexpr int fraction_bits = 23 - 2;
+    constexpr std::uint32_t class_of_one = std::bit_cast<std::uint32_t>(1.0F) >> fraction_bits;
+    return (std::bit_cast<std::uint32_t>(static_cast<float>(frequency + (frequency == 0))) >> fraction_bits) -
+           class_of_one;
+}
+
+constexpr std::size_t frequency_classes = class_of(most_counts) + 1;
 
 // The largest k for which P(fewer than k of the `drawn` shingles are shared) is at most `missed`.
 std::uint32_t least_drawn(std::uint64_t pool, std::uint64_t shared, std::uint32_t drawn, double missed) noexcept
@@ -87,12 +95,22 @@ size_plan plan_for_size(std::uint64_t size, double threshold, double missed) noe
     return {size, pool, plan_witnesses(pool, pool - most_missing, missed)};
 }
 
-std::size_t counters_for(std::uint32_t rows) noexcept
+std::size_t counters_for_rows(std::uint32_t rows) noexcept
 {
     return std::bit_ceil(counters_for_each * std::min(rows, most_counted));
 }
 
-std::uint32_t counted_of(std::uint32_t rows) noexcept { return std::min(rows, most_counted); }
+std::size_t counters_for_shingles(std::uint64_t shingles) noexcept
+{
+    constexpr std::uint64_t for_each_shingle = 4;
+    constexpr std::uint64_t most = counters_for_each * most_counted / for_each_shingle;
+    return std::bit_ceil(std::min(shingles, most) * for_each_shingle);
+}
+
+std::uint32_t counted_of(std::uint32_t rows, bool crossing) noexcept
+{
+    return std::min(rows, crossing ? most_counted_crossing : most_counted);
+}
 
 std::span<const std::uint32_t> choose_witnesses(witness_choice& choice,
                                                 const shingle_counts& counts,
@@ -109,10 +127,10 @@ std::span<const std::uint32_t> choose_witnesses(witness_choice& choice,
     for (std::size_t i = 0; i < elements.size(); i++) {
         if (i % 4096 == 0)
             pause(owner);
-        classes[i] = static_cast<std::uint8_t>(std::bit_width(counts.of(elements[i])));
+        classes[i] = static_cast<std::uint8_t>(class_of(counts.frequency(elements[i])));
         of_class[classes[i]]++;
     }
-    int most_frequent = 0;
+    std::size_t most_frequent = 0;
     std::uint64_t pool = of_class[0];
     while (pool < plan.pool)
         pool += of_class[++most_frequent];
@@ -144,7 +162,7 @@ std::span<const std::uint32_t> choose_witnesses(witness_choice& choice,
     // Sort the tags by the counts of their shingles, the rarest first. For this, each mark becomes a count and a tag.
     grow(owner, choice.tags, 0, count);
     for (std::size_t i = 0; i < count; i++)
-        marks[i] = std::uint64_t{counts.of(marks[i] ^ salt)} << 32 | tag_of(marks[i]);
+        marks[i] = std::uint64_t{counts.frequency(marks[i] ^ salt)} << 32 | tag_of(marks[i]);
     std::sort(marks, marks + count);
     for (std::size_t i = 0; i < count; i++)
         choice.tags.values[i] = static_cast<std::uint32_t>(marks[i]);
@@ -153,18 +171,21 @@ std::span<const std::uint32_t> choose_witnesses(witness_choice& choice,
 
 std::size_t buckets_for(std::uint64_t indexed) noexcept { return std::bit_ceil(indexed / 2 + 1); }
 
-// The number of 64-bit words of the filter: a power of two, no more than 2^25. Unless this limit makes the filter
-// smaller, it has at least four bits for each indexed witness.
-std::size_t filter_words(std::uint64_t indexed) noexcept
+// The binary logarithm of the number of the filter's words. Unless the limit makes the filter smaller, it has at least
+// 16 bits for each indexed witness.
+int filter_bits(std::uint64_t indexed) noexcept
 {
-    return std::min<std::size_t>(std::bit_ceil(indexed / 16 + 1), std::size_t{1} << 25);
+    constexpr int least = 10;
+    constexpr int most = 24;
+    return std::clamp(static_cast<int>(std::bit_width(indexed / 2)), least, most);
 }
+
+std::size_t filter_words(std::uint64_t indexed) noexcept { return std::size_t{1} << filter_bits(indexed); }
 
 std::size_t index_bytes(std::uint32_t places, std::uint64_t tags, std::uint64_t indexed) noexcept
 {
     const std::uint64_t words = 2 * (places + std::uint64_t{1}) + tags + indexed;
-    return filter_words(indexed) * sizeof(std::uint64_t) + (words + buckets_for(indexed) + 1) * sizeof(std::uint32_t) +
-           places;
+    return (filter_words(indexed) + words + buckets_for(indexed) + 1) * sizeof(std::uint32_t) + places;
 }
 
 witness_index open_index(void* memory, const index_shape& shape) noexcept
@@ -172,9 +193,10 @@ witness_index open_index(void* memory, const index_shape& shape) noexcept
     witness_index index = {};
     index.shape = shape;
     index.mask = buckets_for(shape.indexed) - 1;
-    index.filter_mask = filter_words(shape.indexed) - 1;
-    index.filter = static_cast<std::uint64_t*>(memory);
-    index.notes = reinterpret_cast<place_note*>(index.filter + index.filter_mask + 1);
+    index.filter = {static_cast<std::uint32_t*>(memory),
+                    static_cast<std::uint32_t>(shape.secret.factor),
+                    32 - filter_bits(shape.indexed)};
+    index.notes = reinterpret_cast<place_note*>(index.filter.words + filter_words(shape.indexed));
     index.tags = reinterpret_cast<std::uint32_t*>(index.notes + shape.places + 1);
     index.starts = index.tags + shape.tags;
     index.postings = index.starts + index.mask + 2;
@@ -190,14 +212,14 @@ void make_index(host& owner, witness_index& index)
             const place_note& note = index.notes[place];
             const std::uint32_t last = note.first + indexed_of(note, (&note)[1]);
             for (std::uint32_t at = note.first; at < last; at++)
-                take(place, place_in(index, index.tags[at]));
+                take(place, index.tags[at]);
         }
     };
     clear(owner, index.starts, index.mask + 2);
-    clear(owner, index.filter, index.filter_mask + 1);
-    each_indexed([&index](std::uint32_t, std::uint64_t at) {
-        index.starts[at & index.mask]++;
-        index.filter[filter_word(index, at)] |= filter_bit(at);
+    clear(owner, index.filter.words, filter_words(index.shape.indexed));
+    each_indexed([&index](std::uint32_t, std::uint32_t tag) {
+        index.starts[place_in(index, tag) & index.mask]++;
+        index.filter.add(tag);
     });
     // Turn each count into the end of its bucket in `postings`. Then the buckets are filled, from the last row to the
     // first. This moves each end down to the start of its bucket.
@@ -209,8 +231,9 @@ void make_index(host& owner, witness_index& index)
         index.starts[i] = end;
     }
     assert(end == index.shape.indexed);
-    each_indexed(
-        [&index](std::uint32_t place, std::uint64_t at) { index.postings[--index.starts[at & index.mask]] = place; });
+    each_indexed([&index](std::uint32_t place, std::uint32_t tag) {
+        index.postings[--index.starts[place_in(index, tag) & index.mask]] = place;
+    });
 }
 
 } // namespace minhash::bulk

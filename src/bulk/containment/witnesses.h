@@ -10,17 +10,19 @@
 // not so large. "At random" means that the shingles with the smallest hashes are chosen, as in bottom-k sketches
 // (Cohen, Kaplan 2007) and in FracMinHash (Irber et al. 2022). So only the small hashes of b need to be looked up.
 //
-// If a row has at least k of the w witnesses, and k is at least 4, then the row has at least 4 of any w - k + 4
-// witnesses. So only the rarest w - k + 4 witnesses are indexed, as in prefix filters (Chaudhuri, Ganti, Kaushik 2006).
-// The other witnesses are checked only if 4 indexed ones have been found. For texts, this at least halves the number of
+// If a row has at least k of the w witnesses, and k is at least 5, then the row has at least 5 of any w - k + 5
+// witnesses. So only the rarest w - k + 5 witnesses are indexed, as in prefix filters (Chaudhuri, Ganti, Kaushik 2006).
+// The other witnesses are checked only if 5 indexed ones have been found. For texts, this at least halves the number of
 // index entries to visit.
 #pragma once
 
 #include "bulk/sets/distinct_elements.h"
 
+#include "core/kernels.h"
 #include "core/probe.h"
 
 #include <algorithm>
+#include <limits>
 #include <span>
 
 namespace minhash::bulk {
@@ -50,18 +52,33 @@ struct size_plan {
 
 size_plan plan_for_size(std::uint64_t size, double threshold, double missed) noexcept;
 
-// For each shingle, the number of rows that have it. Only some rows are counted, evenly spaced among all rows.
+// A counter of a shingle that need not be counted, and a counter of one that has not occurred yet. Each occurrence adds
+// one, until there are `most_counts`. This is in the last frequency class, so a larger count would make no difference.
+// It is also so small that no counter overflows even if several processes increment it at once.
+constexpr std::uint16_t not_counted = 0;
+constexpr std::uint16_t counted_never = 1;
+constexpr std::uint16_t most_counts = std::numeric_limits<std::uint16_t>::max() / 4 * 3;
+
+// How often each shingle occurs. Only some rows are counted, evenly spaced among the rows that are looked up.
 struct shingle_counts {
     std::uint16_t* values;
-    std::size_t mask; // one less than the number of counters: counters_for(rows), a power of two
+    std::size_t mask; // one less than the number of counters, a power of two
 
     // The low bits of a hash choose the counter. The highest bits choose the witnesses, so these bits vary little among
     // witnesses.
     std::uint16_t& of(std::uint64_t element) const noexcept { return values[element & mask]; }
+
+    // Processes that increment a counter at the same time can make it larger than most_counts.
+    std::uint16_t frequency(std::uint64_t element) const noexcept { return std::min(of(element), most_counts); }
 };
 
-std::uint32_t counted_of(std::uint32_t rows) noexcept;
-std::size_t counters_for(std::uint32_t rows) noexcept;
+// How many of so many rows are counted. If there are two queries, a row is counted faster than it is looked up, but not
+// much, so fewer rows are counted.
+std::uint32_t counted_of(std::uint32_t rows, bool crossing) noexcept;
+
+// How many counters to use if all shingles of so many rows are counted, or only so many shingles.
+std::size_t counters_for_rows(std::uint32_t rows) noexcept;
+std::size_t counters_for_shingles(std::uint64_t shingles) noexcept;
 
 // The buffers of choose_witnesses(), reused for each row.
 struct witness_choice {
@@ -90,7 +107,7 @@ inline std::uint32_t tag_of(std::uint64_t mark) noexcept
 
 // All witnesses of a row are checked only after this many of its indexed witnesses have been found. (If the row's plan
 // requires fewer witnesses in all, that smaller number is enough.)
-constexpr std::uint32_t most_met = 4;
+constexpr std::uint32_t most_met = 5;
 
 struct index_shape {
     std::uint32_t places;  // the number of rows in the index
@@ -121,8 +138,7 @@ struct witness_index {
     std::uint32_t* starts;   // where each bucket starts in `postings`, and where the last one ends
     std::uint32_t* postings; // places, in ascending order within a bucket
     std::uint8_t* least;     // met_of() of each place's note
-    std::uint64_t* filter;   // a bit for each indexed tag; other tags may have the same bit by chance
-    std::size_t filter_mask; // one less than the number of the filter's words
+    number_filter filter;    // the indexed tags
 };
 
 std::size_t index_bytes(std::uint32_t places, std::uint64_t tags, std::uint64_t indexed) noexcept;
@@ -134,22 +150,10 @@ witness_index open_index(void* memory, const index_shape& shape) noexcept;
 // Makes the buckets, the postings and the filter from the notes and tags.
 void make_index(host& owner, witness_index& index);
 
-// The lower half of the result chooses the tag's bucket, and the upper half the tag's bit in the filter.
+// The lower half of the result chooses the tag's bucket.
 inline std::uint64_t place_in(const witness_index& index, std::uint32_t tag) noexcept
 {
     return place_of(tag, index.shape.secret);
-}
-
-inline std::size_t filter_word(const witness_index& index, std::uint64_t place) noexcept
-{
-    return place >> 32 & index.filter_mask;
-}
-
-inline std::uint64_t filter_bit(std::uint64_t place) noexcept { return std::uint64_t{1} << (place >> 58); }
-
-inline bool is_known(const witness_index& index, std::uint64_t place) noexcept
-{
-    return (index.filter[filter_word(index, place)] & filter_bit(place)) != 0;
 }
 
 } // namespace minhash::bulk

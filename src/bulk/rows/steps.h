@@ -24,6 +24,7 @@ enum class step : std::uint32_t {
     verify_pairs,
     connect_buckets,
     connect_rows,
+    mark_sought,
     count_shingles,
     choose_witnesses,
     compare_same,
@@ -105,7 +106,8 @@ part collect_of_units;     // search/row_candidates.cpp
 part verify_units;         // search/pairs.cpp
 part connect_bucket_units; // search/clusters.cpp
 part connect_row_units;
-part count_shingles_of_units; // containment/containment.cpp
+part mark_sought_of_units; // containment/containment.cpp
+part count_shingles_of_units;
 part choose_witnesses_of_units;
 part compare_same_of_units;
 part look_up_units;              // containment/look_up.cpp

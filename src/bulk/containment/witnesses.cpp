@@ -112,6 +112,17 @@ std::uint32_t counted_of(std::uint32_t rows, bool crossing) noexcept
     return std::min(rows, crossing ? most_counted_crossing : most_counted);
 }
 
+// Calls take(from, end) for parts of the numbers below `count`, with a pause before each part.
+template <typename Take>
+void each_part(host& owner, std::size_t count, Take&& take)
+{
+    constexpr std::size_t at_once = 4096;
+    for (std::size_t from = 0; from < count; from += at_once) {
+        pause(owner);
+        take(from, std::min(count, from + at_once));
+    }
+}
+
 std::span<const std::uint32_t> choose_witnesses(witness_choice& choice,
                                                 const shingle_counts& counts,
                                                 const distinct_elements& set,
@@ -124,12 +135,14 @@ std::span<const std::uint32_t> choose_witnesses(witness_choice& choice,
     grow(owner, choice.classes, 0, elements.size());
     std::uint8_t* const classes = choice.classes.values;
     std::uint64_t of_class[frequency_classes] = {};
-    for (std::size_t i = 0; i < elements.size(); i++) {
-        if (i % 4096 == 0)
-            pause(owner);
-        classes[i] = static_cast<std::uint8_t>(class_of(counts.frequency(elements[i])));
-        of_class[classes[i]]++;
-    }
+    each_part(owner, elements.size(), [&](std::size_t from, std::size_t end) {
+        // Most counters are not in the cache. Nothing in this loop waits for them, so many are fetched at the same
+        // time.
+        for (std::size_t i = from; i < end; i++)
+            classes[i] = static_cast<std::uint8_t>(class_of(counts.frequency(elements[i])));
+        for (std::size_t i = from; i < end; i++)
+            of_class[classes[i]]++;
+    });
     std::size_t most_frequent = 0;
     std::uint64_t pool = of_class[0];
     while (pool < plan.pool)
@@ -146,16 +159,15 @@ std::span<const std::uint32_t> choose_witnesses(witness_choice& choice,
         kept = count;
         limit = marks[count - 1];
     };
-    for (std::size_t i = 0; i < elements.size(); i++) {
-        if (i % 4096 == 0)
-            pause(owner);
-        const std::uint64_t mark = elements[i] ^ salt;
-        if (mark > limit || classes[i] > most_frequent)
-            continue;
-        marks[kept++] = mark;
-        if (kept == 2 * count)
-            keep_smallest();
-    }
+    each_part(owner, elements.size(), [&](std::size_t from, std::size_t end) {
+        for (std::size_t i = from; i < end; i++) {
+            const std::uint64_t mark = elements[i] ^ salt;
+            marks[kept] = mark;
+            kept += static_cast<std::size_t>(mark <= limit) & static_cast<std::size_t>(classes[i] <= most_frequent);
+            if (kept == 2 * count)
+                keep_smallest();
+        }
+    });
     assert(kept >= count);
     keep_smallest();
     choice.most_mark = std::max(choice.most_mark, limit);

@@ -49,6 +49,27 @@ WHERE contype = 'f' AND confrelid = 'articles'::regclass ORDER BY 1, 2;
 UPDATE comments SET article = r.representative FROM article_removals r WHERE comments.article = r.id;
 SELECT * FROM comments ORDER BY id;
 
+CREATE TABLE books (id bigint PRIMARY KEY, title text NOT NULL);
+INSERT INTO books SELECT i, 'Handbook of Applied Soil Mechanics, Volume ' || i FROM generate_series(1, 40) i;
+INSERT INTO books VALUES (101, 'Handbook of applied soil mechanics: Volume 3.');
+SELECT count(*) AS pairs FROM lsh_pairs('SELECT id, title FROM books', threshold => 0.7);
+
+SELECT id, representative FROM lsh_clusters(
+    $$SELECT id, title, btrim(regexp_replace(title, '\D+', ' ', 'g')) AS scope FROM books$$, threshold => 0.7,
+    near_representative => true) ORDER BY id;
+
+CREATE INDEX ON books USING lsh (btrim(regexp_replace(title, '\D+', ' ', 'g')), minhash(title));
+SELECT id FROM books
+WHERE btrim(regexp_replace(title, '\D+', ' ', 'g')) = '7'
+      AND minhash_similar(minhash(title), minhash('Handbook of Applied Soil Mechanics (volume 7)'), 0.7);
+
+CREATE TABLE shelf (id bigint, title text, EXCLUDE USING lsh
+    (btrim(regexp_replace(title, '\D+', ' ', 'g')) WITH =, minhash(title) WITH %) WITH (threshold = 0.7));
+INSERT INTO shelf SELECT * FROM books ORDER BY id ON CONFLICT DO NOTHING;
+SELECT count(*) AS on_shelf, count(*) FILTER (WHERE id = 101) AS copies FROM shelf;
+
+SELECT left_id, right_id FROM lsh_pairs('SELECT id, title FROM books', threshold => 0.7, weight => 'idf');
+
 SELECT id FROM lsh_clusters('SELECT id, body FROM articles', threshold => 0.6,
                             near_representative => true, singletons => true)
 WHERE id = representative ORDER BY id;

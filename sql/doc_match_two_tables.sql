@@ -78,6 +78,15 @@ FROM lsh_pairs($$SELECT id, label, substring(address FROM '[0-9]{5}') AS scope F
                other_query => $$SELECT id, label, substring(address FROM '[0-9]{5}') AS scope FROM customers$$)
 ORDER BY left_id, right_id;
 
+CREATE TABLE volumes (id bigint PRIMARY KEY, t text);
+INSERT INTO volumes SELECT i, 'Handbook of Soil Mechanics, Volume ' || i FROM generate_series(1, 40) i;
+CREATE TABLE orders (id bigint PRIMARY KEY, t text);
+INSERT INTO orders VALUES (101, 'Handbook of soil mechanics: vol. 7'), (102, 'Handbook of soil mechanics, volume 41');
+SELECT left_id, right_id
+FROM lsh_pairs($$SELECT id, t, btrim(regexp_replace(t, '\D+', ' ', 'g')) AS scope FROM orders$$, threshold => 0.35,
+               shingle_size => 3,
+               other_query => $$SELECT id, t, btrim(regexp_replace(t, '\D+', ' ', 'g')) AS scope FROM volumes$$);
+
 CREATE INDEX customers_match ON customers USING lsh (minhash(label, shingle_size => 3));
 SELECT l.id AS lead, best.id AS customer, best.name AS customer_name,
        round(shingle_jaccard(l.label, best.label, shingle_size => 3)::numeric, 2) AS similarity

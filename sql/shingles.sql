@@ -207,4 +207,52 @@ CROSS JOIN LATERAL (
 WHERE a.i % 5 = 0
 GROUP BY k ORDER BY k;
 
-DROP TABLE texts, folded, windows, word_windows;
+-- The shingles of a constant argument are kept from call to call. On whichever side the constant is, the results must
+-- be those of a column, also if long texts come between short ones, and if the other arguments change from row to row.
+CREATE TEMP TABLE mixed AS
+SELECT i, CASE WHEN i % 50 = 0 THEN document || repeat(document, 5) || (SELECT string_agg(md5(n::text), ' ')
+                                                                        FROM generate_series(i, i + 2000) n)
+               WHEN i % 7 = 0 THEN translate(document, 'abc', 'äßж') ELSE document END AS document
+FROM texts ORDER BY hashint4(i);
+SELECT document AS constant FROM texts WHERE i = 238 \gset
+SELECT count(*), count(DISTINCT shingle_jaccard(document, given, 2)) > 100 AS many_values,
+       bool_and(shingle_jaccard(document, :'constant', 2) = shingle_jaccard(document, given, 2)) AS jaccard,
+       bool_and(shingle_jaccard(:'constant', document, 2) = shingle_jaccard(given, document, 2)) AS turned,
+       bool_and(shingle_containment(document, :'constant', 2) = shingle_containment(document, given, 2)) AS has,
+       bool_and(shingle_containment(:'constant', document, 2)
+                = shingle_containment(given, document, 2)) AS lies_within
+FROM mixed, (SELECT document AS given FROM texts WHERE i = 238) AS constant;
+SELECT unit, bag, count(*),
+       bool_and(shingle_jaccard(document, :'constant', k, unit, bag => bag)
+                = shingle_jaccard(document, given, k, unit, bag => bag)) AS jaccard,
+       bool_and(shingle_containment(:'constant', document, k, unit, i % 3 = 0, bag)
+                = shingle_containment(given, document, k, unit, i % 3 = 0, bag)) AS contained
+FROM mixed, (SELECT document AS given FROM texts WHERE i = 238) AS constant, unnest(ARRAY[1, 3]) k,
+    unnest(ARRAY['char', 'word']) unit, unnest(ARRAY[false, true]) bag
+GROUP BY unit, bag ORDER BY unit, bag;
+-- Little memory for hash tables: nothing is kept of long texts.
+SET work_mem = '64kB';
+SELECT bool_and(shingle_jaccard(document, :'constant') = shingle_jaccard(document, given)) AS jaccard
+FROM mixed, (SELECT document AS given FROM texts WHERE i = 238) AS constant;
+RESET work_mem;
+-- Variables of PL/pgSQL look like constants, but change: the first, then the second, then both.
+CREATE FUNCTION pg_temp.count_wrong(OUT compared integer, OUT wrong integer) AS $$
+DECLARE
+    r record;
+BEGIN
+    compared := 0;
+    wrong := 0;
+    FOR r IN SELECT a.document AS a, b.document AS b, shingle_jaccard(a.document, b.document) AS jaccard,
+                    shingle_containment(a.document, b.document) AS containment
+             FROM mixed a, mixed b WHERE b.i = 238 OR a.i = 200 OR b.i = a.i + 1
+             ORDER BY b.i = 238 DESC, a.i = 200 DESC, a.i, b.i LOOP
+        compared := compared + 1;
+        IF shingle_jaccard(r.a, r.b) <> r.jaccard OR shingle_containment(r.a, r.b) <> r.containment THEN
+            wrong := wrong + 1;
+        END IF;
+    END LOOP;
+END
+$$ LANGUAGE plpgsql;
+SELECT * FROM pg_temp.count_wrong();
+
+DROP TABLE texts, folded, windows, word_windows, mixed;

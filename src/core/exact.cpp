@@ -35,19 +35,31 @@ std::int64_t secret_seed() noexcept { return static_cast<std::int64_t>(probing.f
 // Different shingles of up to this many bytes have different hashes.
 constexpr std::uint32_t told_by_hash = 8;
 
+// Whether an entry is that of this shingle.
+bool is_entry_of(const shingle_counts& counts,
+                 const counted_shingle& entry,
+                 std::uint64_t hash,
+                 const shingle_range& shingle) noexcept
+{
+    return entry.hash == hash && entry.first.bytes == shingle.bytes &&
+           (shingle.bytes <= told_by_hash ||
+            std::memcmp(counts.buffer + entry.first.offset, counts.buffer + shingle.offset, shingle.bytes) == 0);
+}
+
 // The place in the table that has a shingle's number. If the shingle is new, the free place where its number would go.
 std::uint32_t&
 find_place(const shingle_counts& counts, std::uint64_t hash, std::uint64_t place, const shingle_range& shingle) noexcept
 {
     const auto ends = [&](std::size_t at) {
-        if (counts.table[at] == 0)
-            return true;
-        const counted_shingle& entry = counts.entries[counts.table[at] - 1];
-        return entry.hash == hash && entry.first.bytes == shingle.bytes &&
-               (shingle.bytes <= told_by_hash ||
-                std::memcmp(counts.buffer + entry.first.offset, counts.buffer + shingle.offset, shingle.bytes) == 0);
+        return counts.table[at] == 0 || is_entry_of(counts, counts.entries[counts.table[at] - 1], hash, shingle);
     };
     return counts.table[probe(counts.table.size() - 1, place, ends)];
+}
+
+// The number in a place, or the number of the next entry if the place is free; without a branch.
+std::uint32_t number_at(std::uint32_t place, std::uint32_t used) noexcept
+{
+    return place | ((used + 1) & -static_cast<std::uint32_t>(place == 0));
 }
 
 std::uint64_t hash_at(const shingle_group& group, std::size_t i) noexcept { return join(group.lo[i], group.hi[i]); }
@@ -139,24 +151,55 @@ void count(shingle_counts& counts, const shingle_group& group, int text) noexcep
 {
     assert(has_room(counts, group.count) && (text == 0 || text == 1));
     std::uint64_t places[most_grouped];
+    const std::size_t mask = counts.table.size() - 1;
     for (std::size_t i = 0; i < group.count; i++) {
         places[i] = place_of(hash_at(group, i));
-        __builtin_prefetch(&counts.table[places[i] & (counts.table.size() - 1)], 1);
+        __builtin_prefetch(&counts.table[places[i] & mask], 1);
     }
+    auto used = static_cast<std::uint32_t>(counts.used);
+    std::uint64_t counted = 0;
+    std::uint64_t shared = 0;
     for (std::size_t i = 0; i < group.count; i++) {
+        const std::uint64_t hash = hash_at(group, i);
         const shingle_range shingle = group.at(i);
-        std::uint32_t& number = find_place(counts, hash_at(group, i), places[i], shingle);
-        if (number == 0) {
-            counts.entries[counts.used] = {hash_at(group, i), shingle, {0, 0}};
-            number = static_cast<std::uint32_t>(++counts.used);
+        // Nearly always, the shingle's first place is free or has its number. Which of the two is hard to foresee, so
+        // no branch depends on it: the entry of a new shingle is written in any case.
+        counts.entries[used] = {hash, shingle, {0, 0}};
+        std::uint32_t* place = &counts.table[places[i] & mask];
+        std::uint32_t number = number_at(*place, used);
+        if (!is_entry_of(counts, counts.entries[number - 1], hash, shingle)) [[unlikely]] {
+            place = &find_place(counts, hash, places[i], shingle);
+            number = number_at(*place, used);
         }
+        *place = number;
+        used += number > used;
         std::uint32_t(&occurrences)[2] = counts.entries[number - 1].occurrences;
-        std::uint32_t& own = occurrences[text];
-        if (counts.bag || own == 0) {
-            (text == 0 ? counts.sizes.first : counts.sizes.second)++;
-            counts.sizes.shared += own < occurrences[1 - text];
-        }
-        own++;
+        const std::uint32_t own = occurrences[text]++;
+        const auto counts_more = static_cast<std::uint64_t>(counts.bag | (own == 0));
+        counted += counts_more;
+        shared += counts_more & static_cast<std::uint64_t>(own < occurrences[1 - text]);
+    }
+    counts.used = used;
+    (text == 0 ? counts.sizes.first : counts.sizes.second) += counted;
+    counts.sizes.shared += shared;
+}
+
+void forget(shingle_counts& counts, std::size_t first, std::size_t end, int text) noexcept
+{
+    for (std::size_t i = first; i < end; i++)
+        counts.entries[i].occurrences[text] = 0;
+}
+
+void remove(shingle_counts& counts, std::size_t first, std::size_t end) noexcept
+{
+    constexpr std::size_t ahead = 16;
+    const std::size_t mask = counts.table.size() - 1;
+    for (std::size_t i = first; i < end; i++) {
+        if (i + ahead < end)
+            __builtin_prefetch(&counts.table[place_of(counts.entries[i + ahead].hash) & mask], 1);
+        // Places that earlier entries have left free do not end the search: the entry is in the table.
+        const auto is_its = [&](std::size_t at) { return counts.table[at] == i + 1; };
+        counts.table[probe(mask, place_of(counts.entries[i].hash), is_its)] = 0;
     }
 }
 

@@ -79,6 +79,12 @@ void enter(shingle_counts& counts, std::size_t first, std::size_t end) noexcept;
 // Counts the occurrences of a group in text 0 or 1. There must be room for all of its shingles.
 void count(shingle_counts& counts, const shingle_group& group, int text) noexcept;
 
+// The next two functions take back what count() did with a text, if the other text was counted first: forget() for the
+// entries that there were before, and remove() for those that were added. Each can be called for some entries at a
+// time. Then the caller sets `used` and `sizes` to what they were before.
+void forget(shingle_counts& counts, std::size_t first, std::size_t end, int text) noexcept;
+void remove(shingle_counts& counts, std::size_t first, std::size_t end) noexcept;
+
 // The entry of a shingle, which must have been counted.
 counted_shingle& entry_of(const shingle_counts& counts, const shingle_group& group, std::size_t i) noexcept;
 

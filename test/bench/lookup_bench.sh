@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Measures what it costs to look up single texts with a GIN index, with a band table, and with pg_trgm:
+# Measures what it costs to look up single texts with a GIN index, with a band table, and with pg_trgm, and to compare
+# documents exactly with one of them:
 #
 #   lookup_bench.sh MAKE_TEXTS [DOCUMENTS]
 #
@@ -47,6 +48,19 @@ while read -r place statement p50 p99 over_first over_p50 least most; do
         "$place" "${labels[statement]}" "$p50" "$p99" "$over_first" "$(verdict "$over_first" "${bounds[0]}")" \
         "$over_p50" "$(verdict "$over_p50" "${bounds[1]}")" "$least" "$most"
 done <"$work/latencies"
+
+echo
+echo "Exact comparisons of 2,000 documents of 6,000 characters with one of them:"
+run -c 'CREATE TABLE long_docs (id bigint, body text)'
+"$make_texts" 2000 6000 2 | run -c 'COPY long_docs FROM STDIN'
+run -c 'VACUUM ANALYZE long_docs'
+given=$(run -c 'SELECT quote_literal(body) FROM long_docs WHERE id = 7')
+serial='SET max_parallel_workers_per_gather = 0'
+for function in shingle_jaccard shingle_containment; do
+    compare "$function() with a constant / a subquery" \
+        "$serial" "SELECT sum($function(body, $given)) FROM long_docs" \
+        "$serial" "SELECT sum($function(body, (SELECT $given))) FROM long_docs"
+done
 
 run -c 'CREATE TABLE small (id bigint, body text, sig minhash_signature GENERATED ALWAYS AS (minhash(body)) STORED)' \
     -c "INSERT INTO small SELECT id, body FROM docs WHERE id <= $few" \

@@ -63,28 +63,52 @@ private:
     }
 };
 
-minhash::overlap count_both(const two_texts& texts, bool bag, string_list (&shingles)[2])
+void count_text(growing_counts& counted, const two_texts& texts, int text, string_list& shingles)
+{
+    shingles.clear();
+    minhash::shingle_walk walk = texts.walk(text);
+    minhash::shingle_group group;
+    while (minhash::next(walk, group)) {
+        counted.make_room(group.count);
+        minhash::count(counted.counts, group, text);
+        for (std::size_t i = 0; i < group.count; i++) {
+            const auto [offset, bytes] = group.at(i);
+            EXPECT_GE(offset, text == 0 ? 0 : texts.end[0]);
+            EXPECT_LE(offset + bytes, texts.end[text]);
+            shingles.push_back(texts.both.substr(offset, bytes));
+            const minhash::counted_shingle& entry = minhash::entry_of(counted.counts, group, i);
+            EXPECT_EQ(texts.both.substr(entry.first.offset, entry.first.bytes), shingles.back());
+            EXPECT_GE(entry.occurrences[text], 1u);
+        }
+    }
+    EXPECT_FALSE(minhash::next(walk, group)); // after the end, next() keeps returning false
+}
+
+// Counts text `first` and then the other one, takes the other one back, and counts it again, which must change nothing.
+minhash::overlap count_both(const two_texts& texts, bool bag, int first, string_list (&shingles)[2])
 {
     growing_counts counted(texts, bag);
-    for (const int text : {0, 1}) {
-        shingles[text].clear();
-        minhash::shingle_walk walk = texts.walk(text);
-        minhash::shingle_group group;
-        while (minhash::next(walk, group)) {
-            counted.make_room(group.count);
-            minhash::count(counted.counts, group, text);
-            for (std::size_t i = 0; i < group.count; i++) {
-                const auto [offset, bytes] = group.at(i);
-                EXPECT_GE(offset, text == 0 ? 0 : texts.end[0]);
-                EXPECT_LE(offset + bytes, texts.end[text]);
-                shingles[text].push_back(texts.both.substr(offset, bytes));
-                const minhash::counted_shingle& entry = minhash::entry_of(counted.counts, group, i);
-                EXPECT_EQ(texts.both.substr(entry.first.offset, entry.first.bytes), shingles[text].back());
-                EXPECT_GE(entry.occurrences[text], 1u);
-            }
-        }
-        EXPECT_FALSE(minhash::next(walk, group)); // after the end, next() keeps returning false
-    }
+    const int other = 1 - first;
+    count_text(counted, texts, first, shingles[first]);
+    const minhash::shingle_counts before = counted.counts;
+    count_text(counted, texts, other, shingles[other]);
+    const minhash::shingle_counts both = counted.counts;
+
+    // Some at a time, as the caller does.
+    const std::size_t middle = (before.used + both.used) / 2;
+    minhash::forget(counted.counts, 0, before.used / 2, other);
+    minhash::forget(counted.counts, before.used / 2, before.used, other);
+    minhash::remove(counted.counts, before.used, middle);
+    minhash::remove(counted.counts, middle, both.used);
+    counted.counts.used = before.used;
+    counted.counts.sizes = before.sizes;
+    EXPECT_EQ(std::count(counted.table.begin(), counted.table.end(), 0u), counted.table.size() - before.used);
+
+    count_text(counted, texts, other, shingles[other]);
+    EXPECT_EQ(counted.counts.used, both.used);
+    EXPECT_EQ(counted.counts.sizes.first, both.sizes.first);
+    EXPECT_EQ(counted.counts.sizes.second, both.sizes.second);
+    EXPECT_EQ(counted.counts.sizes.shared, both.sizes.shared);
     return counted.counts.sizes;
 }
 
@@ -104,8 +128,8 @@ comparison compare(const std::string& left, const std::string& right, const shin
         {static_cast<std::uint32_t>(folded[0].size()), static_cast<std::uint32_t>(folded[0].size() + folded[1].size())},
         how};
     comparison result = {};
-    result.bag = count_both(texts, true, result.shingles);
-    result.set = count_both(texts, false, result.shingles);
+    result.bag = count_both(texts, true, 1, result.shingles);
+    result.set = count_both(texts, false, 0, result.shingles);
     return result;
 }
 

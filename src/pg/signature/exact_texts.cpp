@@ -6,8 +6,10 @@
 #include <algorithm>
 
 extern "C" {
+#include "executor/nodeHash.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
+#include "utils/memutils.h"
 }
 
 namespace minhash::pg {
@@ -29,16 +31,17 @@ void reserve(exact_texts& state, std::size_t more)
                 errhint("Sign the texts with minhash() and estimate with minhash_similarity()."));
     state.capacity = std::min(most_folded_bytes, std::max(wanted, state.capacity * 2));
     state.buffer = state.buffer == nullptr
-                       ? static_cast<std::uint8_t*>(MemoryContextAllocHuge(CurrentMemoryContext, state.capacity))
+                       ? static_cast<std::uint8_t*>(MemoryContextAllocHuge(state.memory, state.capacity))
                        : static_cast<std::uint8_t*>(repalloc_huge(state.buffer, state.capacity));
 }
 
-void fold_text(exact_texts& state, FunctionCallInfo fcinfo, int argument)
+// Appends a text, folded, to the buffer.
+void fold_text(exact_texts& state, int which, const text* value)
 {
-    text* const value = PG_GETARG_TEXT_PP(argument);
     text_reader* const reader = static_cast<text_reader*>(palloc(sizeof(text_reader)));
     folder folding = start_folding(state.how);
 
+    state.begin[which] = static_cast<std::uint32_t>(state.used);
     open(*reader, value);
     reserve(state, folded_room(VARSIZE_ANY_EXHDR(value)));
     while (!at_end(*reader)) {
@@ -46,9 +49,8 @@ void fold_text(exact_texts& state, FunctionCallInfo fcinfo, int argument)
         reserve(state, folded_room(slice.size()));
         state.used += fold(folding, slice.data(), slice.size(), state.buffer + state.used);
     }
-    state.end[argument] = static_cast<std::uint32_t>(state.used);
+    state.end[which] = static_cast<std::uint32_t>(state.used);
     pfree(reader);
-    PG_FREE_IF_COPY(value, argument);
 }
 
 // Calls `take(first, end)` for each part of a table in turn. Checks for cancel before each part, because a table can
@@ -64,53 +66,174 @@ void each_part(std::size_t count, Take take)
 }
 
 // Makes room for this many distinct shingles.
-void make_room(shingle_counts& counts, std::size_t entries)
+void make_room(exact_texts& state, std::size_t entries)
 {
+    shingle_counts& counts = state.counts;
     const std::size_t bytes = entries * sizeof(counted_shingle);
     counted_shingle* const known = counts.entries.data();
-    counts.entries = {static_cast<counted_shingle*>(known == nullptr
-                                                        ? MemoryContextAllocHuge(CurrentMemoryContext, bytes)
-                                                        : repalloc_huge(known, bytes)),
+    counts.entries = {static_cast<counted_shingle*>(known == nullptr ? MemoryContextAllocHuge(state.memory, bytes)
+                                                                     : repalloc_huge(known, bytes)),
                       entries};
     if (counts.table.data() != nullptr)
         pfree(counts.table.data());
     const std::size_t places = table_size(entries);
-    counts.table = {
-        static_cast<std::uint32_t*>(MemoryContextAllocHuge(CurrentMemoryContext, places * sizeof(std::uint32_t))),
-        places};
+    counts.table = {static_cast<std::uint32_t*>(MemoryContextAllocHuge(state.memory, places * sizeof(std::uint32_t))),
+                    places};
     each_part(places, [&](std::size_t first, std::size_t end) {
         std::ranges::fill(counts.table.subspan(first, end - first), 0);
     });
     each_part(counts.used, [&](std::size_t first, std::size_t end) { enter(counts, first, end); });
 }
 
+// Makes room for the shingles of the folded texts. Up to this length in bytes, each byte may begin another distinct
+// shingle. Longer texts repeat more of their shingles.
+void make_first_room(exact_texts& state)
+{
+    constexpr std::size_t long_text = 100000;
+    make_room(state, std::min(state.used, long_text));
+}
+
+void count_text(exact_texts& state, int which)
+{
+    state.counts.buffer = state.buffer;
+    shingle_walk walk = walk_text(state, which);
+    shingle_group group;
+    while (next(walk, group)) {
+        CHECK_FOR_INTERRUPTS();
+        if (!has_room(state.counts, group.count))
+            make_room(state, state.counts.entries.size() * 2);
+        count(state.counts, group, which);
+        if (state.counts.used > most_exact_shingles)
+            fail_too_many_shingles(most_exact_shingles);
+    }
+}
+
+exact_texts start_texts(const shingling& how, MemoryContext memory)
+{
+    exact_texts state = {how, memory, nullptr, 0, 0, {0, 0}, {0, 0}, {}};
+    state.counts.bag = how.bag;
+    return state;
+}
+
 } // namespace
 
 exact_texts count_arguments(FunctionCallInfo fcinfo, int texts, const shingling& how)
 {
-    exact_texts state = {how, nullptr, 0, 0, {0, 0}, {}};
-    for (int text = 0; text < texts; text++)
-        fold_text(state, fcinfo, text);
-
-    // Up to this length in bytes, each byte may begin another distinct shingle. Longer texts repeat more of their
-    // shingles.
-    constexpr std::size_t long_text = 100000;
-    state.counts.buffer = state.buffer;
-    state.counts.bag = how.bag;
-    make_room(state.counts, std::min(state.used, long_text));
-    shingle_group group;
-    for (int text = 0; text < texts; text++) {
-        shingle_walk walk = walk_text(state, text);
-        while (next(walk, group)) {
-            CHECK_FOR_INTERRUPTS();
-            if (!has_room(state.counts, group.count))
-                make_room(state.counts, state.counts.entries.size() * 2);
-            count(state.counts, group, text);
-            if (state.counts.used > most_exact_shingles)
-                fail_too_many_shingles(most_exact_shingles);
-        }
+    exact_texts state = start_texts(how, CurrentMemoryContext);
+    for (int which = 0; which < texts; which++) {
+        text* const value = PG_GETARG_TEXT_PP(which);
+        fold_text(state, which, value);
+        PG_FREE_IF_COPY(value, which);
     }
+    make_first_room(state);
+    for (int which = 0; which < texts; which++)
+        count_text(state, which);
     return state;
+}
+
+namespace {
+
+// What one call leaves to the next: two texts, of which the first in the buffer was a constant.
+struct kept_texts {
+    MemoryContext memory;                // has all of it; reset if something else is to be kept
+    bool usable;                         // false during a call, and so after an error
+    int constant;                        // which argument it is
+    std::span<const std::uint8_t> value; // the argument's bytes; a constant may be a parameter, which can change
+    exact_texts texts;
+    std::size_t distinct; // the first entries are the constant's
+    overlap sizes;        // before the other text is counted
+};
+
+kept_texts& kept_texts_of(FunctionCallInfo fcinfo)
+{
+    if (fcinfo->flinfo->fn_extra == nullptr) {
+        const MemoryContext above = fcinfo->flinfo->fn_mcxt;
+        kept_texts* const fresh = allocate<kept_texts>(above);
+        *fresh = {};
+        fresh->memory = AllocSetContextCreate(above, "minhash_lsh constant text", ALLOCSET_SMALL_SIZES);
+        fcinfo->flinfo->fn_extra = fresh;
+    }
+    return *static_cast<kept_texts*>(fcinfo->flinfo->fn_extra);
+}
+
+bool has_kept(const kept_texts& kept, const text* const (&values)[2], const shingling& how)
+{
+    return kept.usable && kept.texts.how == how && std::ranges::equal(kept.value, bytes_of(values[kept.constant]));
+}
+
+// Begins again, with another constant.
+void start_keeping(kept_texts& kept, int constant, const text* value, const shingling& how)
+{
+    MemoryContextReset(kept.memory);
+    const std::span<const std::uint8_t> bytes = bytes_of(value);
+    auto* const copy = static_cast<std::uint8_t*>(MemoryContextAllocHuge(kept.memory, bytes.size()));
+    std::ranges::copy(bytes, copy);
+    kept.constant = constant;
+    kept.value = {copy, bytes.size()};
+    kept.texts = start_texts(how, kept.memory);
+    fold_text(kept.texts, constant, value);
+}
+
+// Takes back the other text of the call before.
+void forget_other(kept_texts& kept)
+{
+    shingle_counts& counts = kept.texts.counts;
+    const std::size_t before = kept.distinct;
+    each_part(before, [&](std::size_t first, std::size_t end) { forget(counts, first, end, 1 - kept.constant); });
+    each_part(counts.used - before,
+              [&](std::size_t first, std::size_t end) { remove(counts, before + first, before + end); });
+    counts.used = before;
+    counts.sizes = kept.sizes;
+    kept.texts.used = kept.texts.end[kept.constant];
+}
+
+// Whether the next call should use what this one leaves: not if it takes more memory than a hash table may, and not if
+// a much longer text has left so large a table that it would slow down the next calls.
+bool is_worth_keeping(const kept_texts& kept)
+{
+    constexpr std::size_t small = 16384;
+    const shingle_counts& counts = kept.texts.counts;
+    return counts.entries.size() <= std::max(small, 8 * counts.used) &&
+           MemoryContextMemAllocated(kept.memory, false) <= get_hash_memory_limit();
+}
+
+} // namespace
+
+overlap measure_arguments(FunctionCallInfo fcinfo, const shingling& how)
+{
+    const bool constant[2] = {get_fn_expr_arg_stable(fcinfo->flinfo, 0), get_fn_expr_arg_stable(fcinfo->flinfo, 1)};
+    if (!constant[0] && !constant[1])
+        return count_arguments(fcinfo, 2, how).counts.sizes;
+
+    kept_texts& kept = kept_texts_of(fcinfo);
+    text* const values[2] = {PG_GETARG_TEXT_PP(0), PG_GETARG_TEXT_PP(1)};
+    const bool known = has_kept(kept, values, how);
+    kept.usable = false;
+    if (known) {
+        forget_other(kept);
+    } else {
+        // If both may be constants, they may also be variables of PL/pgSQL. The one that was kept has changed, so the
+        // other is tried.
+        const int next = constant[0] && constant[1] ? 1 - kept.constant : static_cast<int>(constant[1]);
+        start_keeping(kept, next, values[next], how);
+    }
+    const int other = 1 - kept.constant;
+    fold_text(kept.texts, other, values[other]);
+    if (!known) {
+        make_first_room(kept.texts);
+        count_text(kept.texts, kept.constant);
+        kept.distinct = kept.texts.counts.used;
+        kept.sizes = kept.texts.counts.sizes;
+    }
+    count_text(kept.texts, other);
+    const overlap sizes = kept.texts.counts.sizes;
+
+    kept.usable = is_worth_keeping(kept);
+    if (!kept.usable)
+        MemoryContextReset(kept.memory);
+    PG_FREE_IF_COPY(values[0], 0);
+    PG_FREE_IF_COPY(values[1], 1);
+    return sizes;
 }
 
 namespace {
@@ -216,7 +339,7 @@ bool find_next(difference_walk& walk, text_span& out)
 
 void start(difference_walk& walk, exact_texts& texts, int which, const text* value)
 {
-    const std::uint32_t from = start_of(texts, which);
+    const std::uint32_t from = texts.begin[which];
     walk.texts = &texts;
     walk.which = which;
     walk.shingles = walk_text(texts, which);

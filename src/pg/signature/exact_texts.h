@@ -14,22 +14,25 @@ constexpr std::size_t most_exact_shingles = std::size_t{1} << 26; // their entri
 
 struct exact_texts {
     shingling how;
+    MemoryContext memory; // has the buffer and the counts
     std::uint8_t* buffer; // the folded texts, one after the other, and padding
     std::size_t used;
     std::size_t capacity;
-    std::uint32_t end[2]; // where each text ends in the buffer
+    std::uint32_t begin[2]; // where each text begins in the buffer
+    std::uint32_t end[2];   // where it ends
     shingle_counts counts;
 };
 
 // Folds the texts in the first `texts` arguments (one or two arguments), and counts their shingles.
 exact_texts count_arguments(FunctionCallInfo fcinfo, int texts, const shingling& how);
 
-// Where a text begins in the buffer.
-inline std::uint32_t start_of(const exact_texts& state, int text) { return text == 0 ? 0 : state.end[0]; }
+// The sizes of the texts in the first two arguments, as sets or bags of shingles, and of what they share. The shingles
+// of a constant argument are kept from call to call.
+overlap measure_arguments(FunctionCallInfo fcinfo, const shingling& how);
 
 inline shingle_walk walk_text(const exact_texts& state, int text)
 {
-    return start_walk(state.buffer, start_of(state, text), state.end[text], state.how);
+    return start_walk(state.buffer, state.begin[text], state.end[text], state.how);
 }
 
 // Walks through a text from one grapheme cluster to the next.

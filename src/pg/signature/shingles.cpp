@@ -106,7 +106,7 @@ void notice_array_literals(FunctionCallInfo fcinfo, const char* of_arrays)
 MINHASH_FUNCTION(shingle_jaccard)
 {
     notice_array_literals(fcinfo, "element_jaccard");
-    PG_RETURN_FLOAT8(jaccard(count_arguments(fcinfo, 2, arg_shingling(fcinfo, 2)).counts.sizes));
+    PG_RETURN_FLOAT8(jaccard(measure_arguments(fcinfo, arg_shingling(fcinfo, 2))));
 }
 
 // shingle_containment(a, b, shingle_size, unit, fold, bag) -> float8: the share of the first text's shingles that the
@@ -114,7 +114,7 @@ MINHASH_FUNCTION(shingle_jaccard)
 MINHASH_FUNCTION(shingle_containment)
 {
     notice_array_literals(fcinfo, "element_containment");
-    PG_RETURN_FLOAT8(containment(count_arguments(fcinfo, 2, arg_shingling(fcinfo, 2)).counts.sizes));
+    PG_RETURN_FLOAT8(containment(measure_arguments(fcinfo, arg_shingling(fcinfo, 2))));
 }
 
 // shingle_difference(a, b, shingle_size, unit, fold, bag) -> (side, position, length, passage) rows

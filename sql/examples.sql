@@ -78,6 +78,7 @@ FROM generate_series(1, 2) n;
 \set ECHO all
 -- The pictures for a user's own texts.
 \set ECHO none
+SET client_min_messages = warning; -- the texts are short
 \set own_picture :abs_builddir '/own.svg'
 DISCARD TEMP;
 CREATE TEMP TABLE "My texts" ("Key", "the body") AS

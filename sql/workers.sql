@@ -23,8 +23,10 @@ BEGIN
         RETURN NEXT;
     END LOOP;
 END $$;
+SET client_min_messages = warning; -- no notices of empty texts
 SELECT a.call, a.rows, b.hash = a.hash AS with_one, c.hash = a.hash AS with_three
     FROM answers(0) a JOIN answers(1) b USING (call) JOIN answers(3) c USING (call) ORDER BY call;
+RESET client_min_messages;
 -- With a developer's setting, workers run even for little work.
 SELECT set_config(name, 'regress', false) AS parallel FROM pg_settings
 WHERE name IN ('force_parallel_mode', 'debug_parallel_query');

@@ -71,7 +71,7 @@ sample_estimate estimate(const anchor_counts& counts) noexcept
     return result;
 }
 
-std::uint32_t median_shingles(row_set& rows)
+std::uint32_t median_shingles(row_set& rows, std::size_t unread)
 {
     constexpr std::uint32_t most = 250;
     assert(rows.signer != nullptr && rows.count > 0);
@@ -84,8 +84,11 @@ std::uint32_t median_shingles(row_set& rows)
     for (std::uint32_t i = 0; i < count; i++) {
         pause(owner);
         const auto row = static_cast<std::uint32_t>(i * std::uint64_t{rows.count} / count);
-        read_text(*rows.signer, fetch_document(rows, row, buffer), set);
-        sizes[i] = static_cast<std::uint32_t>(set.count);
+        sizes[i] = UINT32_MAX;
+        if (document_size(rows, row) < unread) {
+            read_text(*rows.signer, fetch_document(rows, row, buffer), set);
+            sizes[i] = static_cast<std::uint32_t>(set.count);
+        }
     }
     std::nth_element(sizes, sizes + (count - 1) / 2, sizes + count);
     return sizes[(count - 1) / 2];

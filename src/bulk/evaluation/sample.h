@@ -32,7 +32,8 @@ struct sample_estimate {
 // The bounds are 95% confidence intervals. If all rows are anchors, everything is exact.
 sample_estimate estimate(const anchor_counts& counts) noexcept;
 
-// The median number of different shingles in the texts of a random part of the rows. There must be rows, and texts.
-std::uint32_t median_shingles(row_set& rows);
+// The median number of different shingles in the texts of a part of the rows. There must be rows, and texts. Texts of
+// at least `unread` bytes are not read, but count as having more shingles than any other.
+std::uint32_t median_shingles(row_set& rows, std::size_t unread = SIZE_MAX);
 
 } // namespace minhash::bulk

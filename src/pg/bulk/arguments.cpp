@@ -115,6 +115,7 @@ bulk_request arg_bulk(const call_form& form)
     wanted.texts = arg_scheme(fcinfo, at(arg_num_hashes));
     wanted.hashes_given = !PG_ARGISNULL(at(arg_num_hashes));
     wanted.signing = signing_argument(form);
+    wanted.notes_short_texts = true;
     return wanted;
 }
 
@@ -159,6 +160,7 @@ void arg_weight(const call_form& form, int argument, bulk_request& wanted)
                 errdetail("With weight, each shingle of a text counts once."),
                 errhint("Leave out bag => true, or leave out weight."));
     wanted.weighted = true;
+    wanted.notes_short_texts = false; // rare shingles decide, not how many there are
     wanted.sets_only = true;
     wanted.texts_only =
         "The weight of a shingle depends on how many of the texts have it, which signatures do not say.";

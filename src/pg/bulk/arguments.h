@@ -23,6 +23,7 @@ struct bulk_request {
     bool sets_only;         // texts are compared as sets, and not signed
     bool weighted;          // rare shingles count more than common ones
     Oid id_type;            // InvalidOid: whatever type the query returns
+    bool notes_short_texts; // a NOTICE says if texts are too short for these arguments
     bool ranked;            // the query may have a column "rank"
     bool lone_ids;          // ids of empty and NULL texts are kept, too
     bool whole_slots;       // signatures of texts must keep all their slots

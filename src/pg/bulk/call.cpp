@@ -1,4 +1,5 @@
 #include "pg/bulk/call.h"
+#include "pg/bulk/short_texts.h"
 #include "pg/errors.h"
 #include "pg/extension.h"
 
@@ -271,7 +272,9 @@ void take_row(bulk_call& call, TupleTableSlot* slot)
     MemoryContextReset(call.row_memory);
     const MemoryContext former = MemoryContextSwitchTo(call.row_memory);
     id = convert_id(call.short_id, id);
-    if (!no_value && take_value(call, slot, id, value)) {
+    const bool taken = !no_value && take_value(call, slot, id, value);
+    call.empty += !taken && !no_value;
+    if (taken) {
         append_datum(call.ids, id, false);
         if (call.verdicts != nullptr)
             note_id(call, id);
@@ -319,6 +322,7 @@ void end_reading(bulk_call& call)
                               "%llu rows with a NULL were left out",
                               static_cast<unsigned long>(call.skipped),
                               static_cast<unsigned long long>(call.skipped)));
+    notice_short_texts(call);
     if (row_count(call) == 0)
         return;
     if (call.verdicts != nullptr)

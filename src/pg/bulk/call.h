@@ -31,6 +31,7 @@ struct bulk_call : bulk_host {
     verdict_list* verdicts; // null: none were asked for
     datum_store lone_ids;   // ids of empty and NULL texts, which are not passed to the engine
     std::uint32_t lone_count;
+    std::uint32_t empty;       // how many texts have no shingles
     std::uint64_t skipped;     // how many rows were left out because of a NULL
     double expected_rows;      // how many rows the current query is expected to return
     std::uint32_t rows_before; // how many rows the engine had before the current query

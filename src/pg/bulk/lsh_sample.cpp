@@ -47,7 +47,6 @@ constexpr std::uint32_t least_anchors = 250;
 constexpr double whole_bytes = 64e6;  // of no more text than this, all rows are compared with the anchors
 constexpr double most_cost = 1e9;     // what comparing them may cost, in nanoseconds
 constexpr double most_looked_up = 10; // by an index, if an anchor has no more near rows than this, on average
-constexpr std::uint32_t few_shingles = 30;
 constexpr double large_bucket = 1024; // bulk::most_gathered
 
 // Costs of lsh_pairs(), in nanoseconds (test/bench/RESULTS.md): returning a pair; comparing a pair that is near, for
@@ -243,6 +242,7 @@ void compare_others(sampling& self, FunctionCallInfo fcinfo)
     sample_call& call = *read;
     call.again.scanned = nullptr;
     call.skipped = 0;
+    call.wanted.notes_short_texts = false; // they have been given for the drawn rows
     const double others = self.rows - static_cast<double>(all.size());
     self.counts.share = static_cast<double>(std::max<std::uint64_t>(call.chosen, 1)) / others;
     if (row_count(call) == 0)
@@ -309,21 +309,11 @@ double foretell_memory(const sampling& self, double pairs)
     return 1.125 * (self.rows * of_row + pairs * differ * of_pair); // bulk::needed_bytes()
 }
 
-void notice_short_texts(std::uint32_t median)
-{
-    ereport(NOTICE,
-            errmsg("half of the texts have fewer than %u shingles", few_shingles),
-            errdetail("The median is %u. One changed character takes away several of them.", median),
-            errhint("Texts as short as names and titles need, for example, shingle_size => 3, threshold => 0.5."));
-}
-
-void return_estimate(const sampling& self, FunctionCallInfo fcinfo)
+void return_estimate(const sampling& self)
 {
     const sample_call& call = *self.call;
     const bulk::sample_estimate result = bulk::estimate(self.counts);
     const std::uint32_t median = self.median_shingles;
-    if (median > 0 && median < few_shingles && PG_ARGISNULL(arg_sampled_shingling))
-        notice_short_texts(median);
     const auto whole = [](double value) { return Int64GetDatum(static_cast<std::int64_t>(std::llround(value))); };
     Datum values[] = {
         whole(self.rows),
@@ -368,6 +358,7 @@ bulk_request arg_sample(FunctionCallInfo fcinfo)
         if (!PG_ARGISNULL(arg_sampled_hashes + i))
             wanted.signing = names[i];
     wanted.id_type = InvalidOid; // any
+    wanted.notes_short_texts = true;
     return wanted;
 }
 
@@ -395,7 +386,7 @@ MINHASH_FUNCTION(lsh_sample)
         count_near(self, nullptr);
     else if (!look_up(self))
         compare_others(self, fcinfo);
-    return_estimate(self, fcinfo);
+    return_estimate(self);
     for (sample_call* each : {call.others, self.reread})
         if (each != nullptr) {
             end_host(*each);

@@ -44,11 +44,22 @@ SELECT row_count, median_shingles FROM lsh_sample($$VALUES (1, ''), (2, ' ')$$);
 SELECT count(*) FROM lsh_pairs($$VALUES (1, '...'), (2, '***'), (3, '***')$$, unit => 'word');
 SELECT count(*) FROM lsh_pairs($$SELECT i, minhash('') FROM generate_series(1, 3) AS i$$);
 
+-- The notice that very many candidates are expected knows of scopes: there is none where each row has its own, or where
+-- scopes are small, in one query or between two; but there is where most rows are in one scope.
+CREATE VIEW letters AS SELECT i AS id, 'Dear customer, thank you for your order. We remain at your service for every '
+    'question about delivery, returns and payment. Number ' || 1000 + i AS body FROM generate_series(1, 3000) AS i;
+SELECT count(*) FROM lsh_pairs('SELECT id, body, id AS scope FROM letters');
+SELECT count(*) > 10000 AS many FROM lsh_pairs('SELECT id, body, id % 100 AS scope FROM letters');
+SELECT count(*) FROM lsh_pairs('SELECT id, body, id AS scope FROM letters WHERE id % 2 = 0',
+                               other_query => 'SELECT id, body, id AS scope FROM letters WHERE id % 2 = 1');
+SELECT pairs FROM lsh_sample('SELECT id, body, id AS scope FROM letters');
+SELECT count(*) FROM lsh_clusters('SELECT id, body, id > 2900 AS scope FROM letters') AS c;
+
 -- Kept clusters do not repeat the notices every time that they are refreshed.
 SELECT lsh_create_clusters('names_clusters', 'SELECT id, name FROM names') IS NOT NULL AS created;
 UPDATE names SET name = '' WHERE id = 10;
 SELECT count(*) FROM lsh_refresh_clusters('names_clusters');
 DROP TABLE names_clusters CASCADE;
 
-DROP VIEW lengths;
+DROP VIEW lengths, letters;
 DROP TABLE names, titles;

@@ -1,14 +1,18 @@
 // Chooses the numbers of hashes, bands and rows per band that the user has not specified. The choice with the lowest
 // cost is used; the costs are predicted from a sample of the call's rows (bulk/tuning/choose_bands.h). The choice
-// depends only on the rows and the arguments of the call. The scopes of the sample's rows are ignored. This can lead to
-// a bad choice, but a bad choice costs only time, not recall. With max_bucket, however, it would also cost recall:
-// buckets would be larger, and more of them would be left out. So with max_bucket, no sample is used, and bands have as
-// many rows as the threshold, the recall and the number of hashes allow.
+// depends only on the rows and the arguments of the call. The scopes of the sample's rows are ignored; only the notice
+// knows of them. This can lead to a bad choice, but a bad choice costs only time, not recall. With max_bucket, however,
+// it would also cost recall: buckets would be larger, and more of them would be left out. So with max_bucket, no sample
+// is used, and bands have as many rows as the threshold, the recall and the number of hashes allow.
 #include "pg/bulk/call.h"
 #include "pg/errors.h"
 
 #include <algorithm>
 #include <cmath>
+
+extern "C" {
+#include "utils/memutils.h"
+}
 
 namespace minhash::pg {
 
@@ -39,11 +43,40 @@ double rounded(double number)
     return std::round(number / unit) * unit;
 }
 
-void tell(const bulk::bands_plan& plan, double threshold)
+// How many pairs there are in one scope, on average for each row. If the rows are a sample of `all_rows`, the number is
+// that of all rows.
+double pairs_in_scope(const bulk_call& call, double all_rows)
 {
-    if (plan.candidates > many_candidates)
+    const bulk::row_set& rows = *call.rows;
+    std::uint32_t most = 0;
+    for (std::uint32_t row = 0; row < rows.count; row++)
+        most = std::max(most, rows.scopes.values[row]);
+    const std::size_t bytes = (std::size_t{most} + 1) * sizeof(std::uint32_t);
+    auto* const met = static_cast<std::uint32_t*>(
+        MemoryContextAllocExtended(CurrentMemoryContext,
+                                   bytes,
+                                   MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO)); // rows of each scope that a row can be near
+    double pairs = 0;
+    for (std::uint32_t row = 0; row < rows.count; row++) {
+        const bool first = !call.crossing || row < rows.first_count;
+        std::uint32_t& others = met[rows.scopes.values[row]];
+        if (!call.crossing || !first)
+            pairs += others;
+        others += first;
+    }
+    pfree(met);
+    return pairs / rows.count * (all_rows / rows.count);
+}
+
+void tell(const bulk_call& call, const bulk::bands_plan& plan, double rows)
+{
+    const double threshold = call.rows->task.threshold;
+    double candidates = plan.candidates;
+    if (candidates > many_candidates && call.rows->task.scoped)
+        candidates = std::min(candidates, pairs_in_scope(call, rows));
+    if (candidates > many_candidates)
         ereport(NOTICE,
-                errmsg("about %.0f candidates are expected for each row", rounded(plan.candidates)),
+                errmsg("about %.0f candidates are expected for each row", rounded(candidates)),
                 errdetail("Even %d bands of %d rows, the best choice for threshold %g, bring many rows together that "
                           "are not near.",
                           plan.shape.bands,
@@ -92,7 +125,7 @@ void choose_by_sample(bulk_call& call, double all_rows)
     task.scheme.num_hashes = static_cast<std::uint16_t>(plan.num_hashes);
     task.plan = plan;
     bulk::set_task(*call.rows, task);
-    tell(plan, wanted.threshold);
+    tell(call, plan, rows);
 }
 
 bulk::task make_task(const bulk_call& call, const scheme& scheme)

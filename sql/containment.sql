@@ -79,6 +79,20 @@ SELECT count(*) FROM lsh_contained('SELECT id, body FROM documents WHERE id = 1'
 SELECT count(*) AS share_a_shingle
 FROM lsh_contained('SELECT id, body FROM documents WHERE id < 10', 0);
 
+-- Sets: the statement of the hint for arrays and tsvectors works. Of twenty sets of 5 elements, each lies within a set
+-- of 4,005 of its own.
+CREATE TABLE sets AS SELECT n AS id, ARRAY(SELECT n * 10000 + i FROM generate_series(1, 5) AS i) AS tags
+FROM generate_series(1, 20) AS n
+UNION ALL SELECT 100 + n, ARRAY(SELECT n * 10000 + i FROM generate_series(1, 4005) AS i)
+FROM generate_series(1, 20) AS n;
+SELECT count(*), bool_and(container_id = contained_id + 100 AND containment = 1) AS expected
+FROM lsh_contained('SELECT id, (SELECT string_agg(md5(e::text), '' '') FROM unnest(tags) AS e) FROM sets', 0.8,
+                   unit => 'word', shingle_size => 1);
+SELECT * FROM lsh_contained($$SELECT id, (SELECT string_agg(md5(e::text), ' ')
+    FROM unnest(tsvector_to_array(body)) AS e)
+    FROM (VALUES (1, 'a b'::tsvector), (2, 'c b a d'), (3, '')) AS v(id, body)$$,
+    unit => 'word', shingle_size => 1);
+
 -- Calls that are refused.
 \getenv abs_srcdir PG_ABS_SRCDIR
 \set common :abs_srcdir '/sql/include/errors.sql'
@@ -86,6 +100,8 @@ FROM lsh_contained('SELECT id, body FROM documents WHERE id < 10', 0);
 \pset format unaligned
 \pset tuples_only on
 SELECT pg_temp.error_of($$SELECT lsh_contained('SELECT id, minhash(body) FROM documents')$$);
+SELECT pg_temp.error_of($$SELECT lsh_contained('SELECT id, tags FROM sets')$$);
+SELECT pg_temp.error_of($$SELECT lsh_contained('SELECT id, to_tsvector(body) FROM documents')$$);
 SELECT call, pg_temp.error_of(format('SELECT lsh_contained(%s)', call)) FROM unnest(ARRAY['NULL',
     $$'SELECT id, body FROM documents', NULL::float8$$, $$'SELECT id, body FROM documents', recall => NULL$$,
     $$'SELECT id, body FROM documents', 80$$, $$'SELECT id, body FROM documents', unit => 'line'$$,

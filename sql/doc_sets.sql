@@ -46,5 +46,11 @@ SELECT round(minhash_cardinality(minhash_union_agg(sig))) AS distinct_shingles_o
 SELECT round(minhash_containment(a.sig, b.sig)::numeric, 1) AS share_of_1_that_2_has
 FROM articles a, articles b WHERE a.id = 1 AND b.id = 2;
 
+CREATE TABLE orders (id bigint PRIMARY KEY, products int[]);
+INSERT INTO orders VALUES (1, '{7,11,13}'), (2, '{2,3,5,7,11,13,17,19}'), (3, '{7,11,23}');
+SELECT contained_id, container_id, containment
+FROM lsh_contained($$SELECT id, (SELECT string_agg(md5(e::text), ' ') FROM unnest(products) AS e) FROM orders$$,
+                   0.8, unit => 'word', shingle_size => 1);
+
 SET client_min_messages = warning;
 DROP SCHEMA page CASCADE;

@@ -37,7 +37,12 @@ const char* advice_for_column(const bulk_call& call, TupleDesc columns)
         return "Return the id first: SELECT id, body FROM articles.";
     if (second == BYTEAOID)
         return "Decode it: convert_from(column, 'UTF8').";
-    if (second == TSVECTOROID || OidIsValid(get_element_type(second)))
+    const bool is_set = second == TSVECTOROID || OidIsValid(get_element_type(second));
+    if (is_set && call.wanted.texts_only != nullptr)
+        return psprintf("Return its elements as words, with unit => 'word', shingle_size => 1: (SELECT "
+                        "string_agg(md5(e::text), ' ') FROM unnest(%s) AS e).",
+                        second == TSVECTOROID ? "tsvector_to_array(column)" : "column");
+    if (is_set)
         return "Sign it with minhash_elements().";
     return "Cast it to text.";
 }
@@ -96,7 +101,8 @@ void check_signatures(const bulk_request& wanted)
                 errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                 errmsg("query must return texts, not signatures"),
                 errdetail("%s", wanted.texts_only),
-                errhint("Let the query return the texts, without minhash()."));
+                errhint("Let the query return the texts, without minhash(); or the elements of sets as words: "
+                        "string_agg(md5(element), ' ')."));
     if (wanted.verify == verification::exact)
         ereport(ERROR,
                 errcode(ERRCODE_INVALID_PARAMETER_VALUE),

@@ -10,6 +10,12 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 print_sql() {
     awk '
         inside && /^```$/       { inside = 0; next }
+        !inside && match($0, /^<!-- first: .* -->$/) {
+            # The file whose functions the page uses.
+            printf "%s\\getenv abs_srcdir PG_ABS_SRCDIR\n\\set file :abs_srcdir \047/%s\047\n", head "\n", $3
+            print "\\set ECHO none\n\\i :file\n\\set ECHO all"
+            blocks++
+        }
         !inside && /^```sql$/   { inside = 1; print blocks++ ? "" : head; next }
         inside                  { print }
         END {

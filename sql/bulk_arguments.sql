@@ -99,3 +99,8 @@ DROP VIEW arguments;
 DROP TABLE notes, given, queries;
 SET client_min_messages = warning;
 DROP SCHEMA "Support" CASCADE;
+
+-- Ids of a numeric type: what the hint says works. A NULL of such a type alone is taken for the threshold.
+SELECT * FROM lsh_pairs('SELECT 1::numeric, ''a text''');
+SELECT * FROM lsh_pairs('SELECT id::numeric, ''a text'' FROM generate_series(1, 2) id', NULL::numeric,
+                        threshold => 0.8);

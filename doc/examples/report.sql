@@ -8,6 +8,11 @@
 -- threshold is 0.8. The source is written as in FROM, so that '"My texts"' and '(SELECT ...) AS q' will do; id and text are
 -- names of columns, without quotes.
 \set ON_ERROR_STOP on
+\if :{?source}
+\else
+\warn 'usage: psql -X -q -v source=TABLE -v id=id -v text=body -v threshold=0.8 -f report.sql'
+\quit
+\endif
 \if :{?id}
 \else
 \set id id

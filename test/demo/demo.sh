@@ -30,6 +30,7 @@ if [[ ${1:-} != --on-server ]]; then
     fi
     PG_CONFIG=$("$here/../tools/get_postgresql.sh")
     export PG_CONFIG
+    echo "Compiling and installing the extension: this takes some minutes the first time ..."
     "$here/../tools/build_and_install.sh"
     exec "$here/../tools/with_server.sh" "${BASH_SOURCE[0]}" --on-server
 fi
@@ -127,10 +128,25 @@ SELECT to_char(count(*), 'FM999,999,990') AS documents, round(max(seconds), 2) A
     to_char(count(*) / greatest(max(seconds), 0.001), 'FM999,999,990') AS per_second,
     pg_size_pretty((sum(octet_length(body)) / greatest(max(seconds), 0.001))::bigint) AS bytes_per_second
 FROM articles, demo_steps WHERE step = 'pairs' \gset
+-- A rate of a few files would say how long a call takes, not how fast it is.
+SELECT count(*) >= 1000 AS many FROM articles \gset
+\if :many
 \echo :documents documents in :seconds s: :per_second documents or :bytes_per_second per second
+\endif
 
 CREATE TABLE demo_pairs AS
 SELECT * FROM lsh_pairs('SELECT id, body FROM articles', threshold => 0.8);
+\echo
+SELECT count(*) AS pairs, count(*) FILTER (WHERE similarity = 1) AS copies, count(*) > 0 AS found
+FROM demo_pairs \gset
+\if :found
+\echo :copies of the :pairs pairs have the same shingles. Near-duplicates that differ:
+SELECT l.name AS file, r.name AS near_duplicate, round(similarity::numeric, 3) AS similarity
+FROM demo_pairs JOIN demo_files l ON l.id = left_id JOIN demo_files r ON r.id = right_id
+WHERE similarity < 1 ORDER BY demo_pairs.similarity, left_id, right_id LIMIT 10;
+\else
+\echo No pair reaches 0.8. For short texts, try threshold => 0.5 and shingle_size => 3.
+\endif
 \echo
 \echo The largest clusters by the names of their files, each by the one that would be kept and two others:
 SELECT size, name AS file, CASE WHEN id <> representative THEN round(similarity::numeric, 3) END AS similarity
@@ -187,7 +203,7 @@ SELECT rpad(what, 22), lpad(value, 14) FROM (
     UNION ALL SELECT 3, 'near-duplicate pairs', to_char(rows, 'FM999,999,999,990')
     FROM demo_steps WHERE step = 'pairs'
     UNION ALL SELECT 4, 'documents per second', to_char((SELECT count(*) FROM articles) / greatest(seconds, 0.001),
-        'FM999,999,999,990') FROM demo_steps WHERE step = 'pairs'
+        'FM999,999,999,990') FROM demo_steps WHERE step = 'pairs' AND (SELECT count(*) FROM articles) >= 1000
     UNION ALL SELECT 4 + min(n), 'seconds: ' || step, to_char(sum(seconds), 'FM999990.00')
     FROM demo_steps GROUP BY step
 ) AS summary ORDER BY n;

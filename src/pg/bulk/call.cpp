@@ -224,7 +224,7 @@ void check_columns(bulk_call& call, TupleDesc columns)
     const Oid id_type = type_of(columns, 1);
     if (!OidIsValid(call.wanted.id_type))
         call.wanted.id_type = id_type;
-    call.short_id = check_ids(call.wanted.id_type, id_type);
+    call.short_id = check_ids(call.wanted.id_type, id_type, ids_of::rows);
     const bool first = !OidIsValid(call.ids.type);
     if (!first && texts != call.from_texts)
         ereport(ERROR,

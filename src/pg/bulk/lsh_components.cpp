@@ -135,8 +135,8 @@ void take_columns(DestReceiver* self, int, TupleDesc columns)
                 errmsg("query must return two or three columns: two ids, and similarity"),
                 errdetail_plural("It returns %d column.", "It returns %d columns.", columns->natts, columns->natts),
                 errhint("Use, for example, SELECT left_id, right_id, similarity FROM pairs."));
-    call.short_left = check_ids(call.wanted.id_type, TupleDescAttr(columns, 0)->atttypid);
-    call.short_right = check_ids(call.wanted.id_type, TupleDescAttr(columns, 1)->atttypid);
+    call.short_left = check_ids(call.wanted.id_type, TupleDescAttr(columns, 0)->atttypid, ids_of::pairs);
+    call.short_right = check_ids(call.wanted.id_type, TupleDescAttr(columns, 1)->atttypid, ids_of::pairs);
     if (call.thresholds.empty())
         return;
     if (!similar)

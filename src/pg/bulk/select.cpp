@@ -275,7 +275,7 @@ void run_select(const planned_select& query,
     call.estimated = false;
 }
 
-Oid check_ids(Oid wanted, Oid given, bool of_rows)
+Oid check_ids(Oid wanted, Oid given, ids_of what)
 {
     const Oid base = getBaseType(given);
     if (wanted == INT8OID && (base == INT2OID || base == INT4OID))
@@ -283,11 +283,19 @@ Oid check_ids(Oid wanted, Oid given, bool of_rows)
     if (IsBinaryCoercible(given, wanted))
         return InvalidOid;
     const char* const type = format_type_be(given);
+    // A NULL of a numeric type alone would be taken for the threshold.
+    const Oid threshold = FLOAT8OID;
+    const bool could_be_threshold = what == ids_of::rows && can_coerce_type(1, &given, &threshold, COERCION_IMPLICIT);
     ereport(ERROR,
             errcode(ERRCODE_DATATYPE_MISMATCH),
             errmsg("ids of the query are of type %s, not %s", type, format_type_be(wanted)),
-            of_rows ? errhint("Give NULL::%s as the second argument, or cast the ids in the query.", type)
-                    : errhint("Cast them in the query of apart."));
+            what == ids_of::verdicts ? errhint("Cast them in the query of apart.")
+            : could_be_threshold
+                ? errhint("Give NULL::%s as the second argument and the threshold by name, for instance NULL::%s, "
+                          "threshold => 0.8, or cast the ids in the query.",
+                          type,
+                          type)
+                : errhint("Give NULL::%s as the second argument, or cast the ids in the query.", type));
 }
 
 // lsh_call_of_names(source, columns...): an ERROR that says what to write.

@@ -54,10 +54,12 @@ inline void report_read(bulk_host& call, const char* phase, std::uint64_t read, 
     bulk::report(call, phase, read, expected >= static_cast<double>(read) ? static_cast<std::uint64_t>(expected) : 0);
 }
 
+// Whose ids a query returns: those of rows, pairs that are given, or rows that were told apart.
+enum class ids_of { rows, pairs, verdicts };
+
 // An ERROR if ids of type `given` cannot be used as ids of type `wanted`. Returns what convert_id() needs: if bigint is
-// wanted, and smallint or integer is given, this is the given type; otherwise it is InvalidOid. `of_rows` says whether
-// these are the ids of rows, and not of verdicts.
-Oid check_ids(Oid wanted, Oid given, bool of_rows = true);
+// wanted, and smallint or integer is given, this is the given type; otherwise it is InvalidOid.
+Oid check_ids(Oid wanted, Oid given, ids_of what);
 
 inline Datum convert_id(Oid short_id, Datum id)
 {

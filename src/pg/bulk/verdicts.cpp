@@ -19,8 +19,8 @@ void take_columns(DestReceiver* self, int, TupleDesc columns)
                 errmsg("query of apart must return two columns: two ids"),
                 errdetail_plural("It returns %d column.", "It returns %d columns.", columns->natts, columns->natts),
                 errhint("Use, for example, SELECT left_id, right_id FROM not_duplicates."));
-    call.verdicts->short_left = check_ids(call.wanted.id_type, TupleDescAttr(columns, 0)->atttypid, false);
-    call.verdicts->short_right = check_ids(call.wanted.id_type, TupleDescAttr(columns, 1)->atttypid, false);
+    call.verdicts->short_left = check_ids(call.wanted.id_type, TupleDescAttr(columns, 0)->atttypid, ids_of::verdicts);
+    call.verdicts->short_right = check_ids(call.wanted.id_type, TupleDescAttr(columns, 1)->atttypid, ids_of::verdicts);
 }
 
 bool take_row(TupleTableSlot* slot, DestReceiver* self)

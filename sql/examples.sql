@@ -100,10 +100,13 @@ DROP TABLE paragraphs, bars;
 \! grep -c '<rect class="bar' "$PG_ABS_BUILDDIR/own.svg"; grep -o '2 texts.*' "$PG_ABS_BUILDDIR/own.svg"
 
 \set ECHO all
--- Without a source, the report says how it is called.
+-- Without a source, the report says how it is called; so does the page without pairs.
 \unset source
 \set ECHO none
 \i :report
+\set source hostile
+\unset pairs
+\i :side_by_side
 \set ECHO all
 -- Matching by fields finds people who are in two lists. A letter of each name and street is missing, each third person
 -- has another house number, each fourth has the names in another order, each fifth no date. Of the first 300 people,

@@ -21,6 +21,11 @@
 \set pairs '(SELECT DISTINCT ON (floor(similarity * 10)) * FROM lsh_pairs(\'SELECT id, body FROM paragraphs\','
 \set pairs :pairs ' threshold => 0.4) WHERE similarity < 1 ORDER BY floor(similarity * 10), left_id, right_id) AS p'
 \endif
+\if :{?pairs}
+\else
+\warn 'usage: psql -X -q -v source=TABLE -v id=id -v text=body -v pairs=TABLE -f side_by_side.sql'
+\quit
+\endif
 \pset format unaligned
 \pset tuples_only on
 \encoding UTF8

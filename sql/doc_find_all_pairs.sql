@@ -42,6 +42,10 @@ INSERT INTO posts VALUES
 SELECT left_id, right_id, round(similarity::numeric, 2) AS similarity
 FROM lsh_pairs($$SELECT id, concat_ws(' ', title, body) FROM posts$$, threshold => 0.6) ORDER BY 1, 2;
 
+CREATE INDEX ON posts USING lsh (minhash(coalesce(title, '') || ' ' || coalesce(body, '')));
+SELECT id FROM posts WHERE minhash_similar(minhash(coalesce(title, '') || ' ' || coalesce(body, '')),
+    minhash('Colorless green ideas sleep furiously, or so the linguists say.'), 0.9);
+
 SELECT left_id, right_id, round(shingle_jaccard(a.title, b.title, shingle_size => 3)::numeric, 2) AS of_titles
 FROM lsh_pairs('SELECT id, body FROM posts', threshold => 0.8)
      JOIN posts a ON a.id = left_id JOIN posts b ON b.id = right_id

@@ -16,6 +16,8 @@ shared_buffers = 16MB
 max_parallel_maintenance_workers = 0
 max_parallel_workers_per_gather = 0
 CONF
+# The rings of VACUUM have had 2 MB since PostgreSQL 16, an eighth of these buffers.
+$node->append_conf('postgresql.conf', 'vacuum_buffer_usage_limit = 256kB') if $node->pg_version >= 16;
 $node->start;
 my $contrib = $node->safe_psql('postgres', q{SELECT count(*) FROM pg_available_extensions WHERE name = 'pg_buffercache'});
 plan skip_all => 'needs pg_buffercache' unless $contrib;

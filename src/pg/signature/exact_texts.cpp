@@ -100,8 +100,9 @@ void count_text(exact_texts& state, int which)
     shingle_group group;
     while (next(walk, group)) {
         CHECK_FOR_INTERRUPTS();
+        // A kept text may have left little room, or none.
         if (!has_room(state.counts, group.count))
-            make_room(state, state.counts.entries.size() * 2);
+            make_room(state, std::max(state.counts.entries.size() * 2, state.counts.used + group.count));
         count(state.counts, group, which);
         if (state.counts.used > most_exact_shingles)
             fail_too_many_shingles(most_exact_shingles);

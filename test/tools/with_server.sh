@@ -72,7 +72,7 @@ clean_up() {
         as_server "$bindir/pg_ctl" -D "$dir/data" -m immediate -t 20 stop \
             >/dev/null 2>&1 || true
     fi
-    local crash='was terminated by signal|PANIC:|TRAP:|runtime error:|AddressSanitizer:'
+    local crash='was terminated by signal|PANIC:|TRAP:|runtime error:|AddressSanitizer:|Assertion '
     if grep -qsE "$crash" "$dir/server.log"; then
         echo "$0: the server crashed; its log from there on:" >&2
         grep -m 1 -A 30 -E "$crash" "$dir/server.log" >&2

@@ -220,7 +220,9 @@ void compare_others(sampling& self, FunctionCallInfo fcinfo)
 {
     const sample_call& drawn = *self.call;
     const double pairs = self.rows * (self.rows - 1) / 2;
-    const double cost = std::max(0.1, drawn.rows->task.plan->verifying / pairs);
+    constexpr double least_cost = 0.1;
+    const std::optional<bulk::bands_plan>& plan = drawn.rows->task.plan; // none if all of the drawn texts are empty
+    const double cost = plan ? std::max(least_cost, plan->verifying / pairs) : least_cost;
     const double bytes = self.rows * self.bytes;
     const double share = std::min({1.0, whole_bytes / bytes, most_cost / (cost * least_anchors * self.rows)});
     self.counts.share = std::max(self.share, share);
@@ -274,6 +276,8 @@ void compare_others(sampling& self, FunctionCallInfo fcinfo)
 double foretell_comparing(const sampling& self, double pairs, double near_rows)
 {
     constexpr std::uint64_t enough = 1000;
+    if (!self.call->rows->task.plan) // all of the anchors are empty
+        return 0;
     const bulk::bands_plan& plan = *self.call->rows->task.plan;
     const bool exact = self.call->rows->task.exact;
     if (self.call->found >= enough) {

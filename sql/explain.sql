@@ -95,4 +95,14 @@ PREPARE types AS SELECT pg_typeof(:'q'::minhash_signature) AS type, sig <%> :'q'
         array_append(NULL, :'q'::minhash_signature) = ARRAY[sig] AS is_equal FROM shown WHERE id = 7;
 EXPLAIN (COSTS off) EXECUTE types;
 EXECUTE types;
+-- Types of other users with the same names keep their own output.
+CREATE SCHEMA look_alike;
+CREATE TYPE look_alike.minhash_signature AS ENUM ('a');
+CREATE TYPE look_alike.minhash_abridged AS (x text);
+CREATE FUNCTION look_alike.f(look_alike.minhash_signature) RETURNS boolean STABLE LANGUAGE plpgsql AS
+    'BEGIN RETURN true; END';
+SELECT pg_temp.shown($$SELECT FROM shown WHERE look_alike.f('a')$$);
+SET client_min_messages = warning;
+DROP SCHEMA look_alike CASCADE;
+RESET client_min_messages;
 DROP TABLE shown, shown_parts, shown_copy, shown_whole CASCADE;

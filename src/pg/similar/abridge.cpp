@@ -26,21 +26,30 @@ namespace {
 
 ExecutorStart_hook_type next_hook; // the hook that another module set before this one, or null
 
-// The type minhash_abridged beside this type, if it is minhash_signature; otherwise InvalidOid.
-Oid abridged_type(Oid type)
+// Whether this is the extension's type of that name. Other users can make types of these names in schemas of their own,
+// whose values have other bytes, but only superusers can make base types.
+bool is_own_type(Oid type, const char* name, Oid& schema)
 {
     const HeapTuple found = type < FirstNormalObjectId ? nullptr : SearchSysCache1(TYPEOID, ObjectIdGetDatum(type));
     if (!HeapTupleIsValid(found))
-        return InvalidOid;
+        return false;
     const auto* const form = reinterpret_cast<Form_pg_type>(GETSTRUCT(found));
-    const bool is_signature = strcmp(NameStr(form->typname), "minhash_signature") == 0;
-    const Oid schema = form->typnamespace;
+    const bool is_own = form->typtype == TYPTYPE_BASE && strcmp(NameStr(form->typname), name) == 0;
+    schema = form->typnamespace;
     ReleaseSysCache(found);
-    return is_signature ? GetSysCacheOid2(TYPENAMENSP,
-                                          Anum_pg_type_oid,
-                                          CStringGetDatum("minhash_abridged"),
-                                          ObjectIdGetDatum(schema))
-                        : InvalidOid;
+    return is_own;
+}
+
+// The type minhash_abridged beside this type, if it is minhash_signature; otherwise InvalidOid.
+Oid abridged_type(Oid type)
+{
+    constexpr const char* name = "minhash_abridged";
+    Oid schema;
+    if (!is_own_type(type, "minhash_signature", schema))
+        return InvalidOid;
+    const Oid abridged =
+        GetSysCacheOid2(TYPENAMENSP, Anum_pg_type_oid, CStringGetDatum(name), ObjectIdGetDatum(schema));
+    return is_own_type(abridged, name, schema) ? abridged : InvalidOid;
 }
 
 // Abridges the arguments of a function or operator that are declared as signatures: it does not ask for their types. A

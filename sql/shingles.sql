@@ -207,8 +207,8 @@ CROSS JOIN LATERAL (
 WHERE a.i % 5 = 0
 GROUP BY k ORDER BY k;
 
--- The shingles of a constant argument are kept from call to call. On whichever side the constant is, the results must
--- be those of a column, also if long texts come between short ones, and if the other arguments change from row to row.
+-- The shingles of a constant argument are kept from call to call. A constant must give the same results as a column,
+-- on either side: where short and long texts alternate, too, and where the other arguments differ in each row.
 CREATE TEMP TABLE mixed AS
 SELECT i, CASE WHEN i % 50 = 0 THEN document || repeat(document, 5) || (SELECT string_agg(md5(n::text), ' ')
                                                                         FROM generate_series(i, i + 2000) n)

@@ -13,8 +13,8 @@
 --                  each pair begins
 --
 -- The weights are those of Fellegi and Sunter 1969: bits are log2(m / u), where m is the share of the matches that
--- agree in this way, and u that of the other pairs. A random sample shows what all pairs are like; what matches are
--- like is estimated from the candidates by expectation maximisation. With -v weights=my_weights, a table like
+-- agree in this way, and u the share of the other pairs that do. u is counted in random pairs, nearly all of which are
+-- no matches; m is estimated from the candidates by expectation maximisation. With -v weights=my_weights, a table like
 -- field_weights, nothing is estimated. Candidates are the pairs whose fields, as one text, have a similarity of 0.2 or
 -- more (-v candidates=0.2).
 \set ON_ERROR_STOP on

@@ -8,9 +8,9 @@
 -- other rows have, too; and if it leaves out one less than that of them, the most frequent ones, a row near it still
 -- has one of the others. Rows that have one of them in common are compared. No pair is lost.
 
--- The set of a text's shingles: hashes of all runs of shingle_size words or characters, in lower case. The words are
--- those of the extension, as long as the database's encoding is UTF8: ASCII symbols and signs such as # and % belong to
--- them, and so does a - that begins a number.
+-- The set of a text's shingles: hashes of all runs of shingle_size words or characters, in lower case. In a
+-- database whose encoding is UTF8, the words are those of the extension: ASCII symbols and signs such as # and % are
+-- parts of words, and so is a - that begins a number.
 CREATE FUNCTION plain_shingles(body text, shingle_size int DEFAULT 3, unit text DEFAULT 'word') RETURNS bigint[]
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
 DECLARE
@@ -40,8 +40,8 @@ CREATE FUNCTION plain_jaccard(a bigint[], b bigint[]) RETURNS float8 LANGUAGE sq
     FROM (SELECT count(*) AS shared FROM (SELECT unnest(a) INTERSECT SELECT unnest(b)) both_have) s
 $$;
 
--- How many shingles a row with so many shingles shares with each row near it, at least. (A product such as 0.55 * 20
--- can come out a little above the whole number that it is.)
+-- The least number of shingles that a row with `shingles` of them shares with any row near it. (Rounding errors can
+-- make a product such as 0.55 * 20 a little more than 11.)
 CREATE FUNCTION plain_needed(shingles int, threshold float8) RETURNS int
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$ SELECT ceil(threshold * shingles - 1e-9)::int $$;
 

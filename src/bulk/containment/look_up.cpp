@@ -41,7 +41,7 @@ std::optional<double> contained_share(containment_lookup& self, std::uint32_t ro
     return share >= rows.task.threshold ? std::optional(share) : std::nullopt;
 }
 
-// Makes an empty table for so many tags.
+// Makes an empty table that has room for `count` tags.
 void start_table(containment_lookup& self, std::size_t count)
 {
     const std::size_t entries = std::bit_ceil(2 * count + 1);

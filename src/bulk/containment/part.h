@@ -15,8 +15,8 @@ constexpr std::uint32_t looked_up_at_once = 64;
 // are two queries, the rows are listed in the order of their numbers.
 //
 // Only rows that may be contained in others are indexed, and have a size, a digest and witnesses: all rows of one
-// query, or those of the first of two queries. The rows of a second query, of which there may be very many more, are
-// only looked up.
+// query, or those of the first of two queries. The rows of a second query are only looked up. There may be many times
+// as many of them.
 struct shared_containment {
     double missed; // the share of pairs that may be missed
     bool crossing;

@@ -276,18 +276,19 @@ void compare_others(sampling& self, FunctionCallInfo fcinfo)
 double foretell_comparing(const sampling& self, double pairs, double near_rows)
 {
     constexpr std::uint64_t enough = 1000;
-    if (!self.call->rows->task.plan) // all of the anchors are empty
+    const std::optional<bulk::bands_plan>& plan = self.call->rows->task.plan;
+    if (!plan) // all of the anchors are empty
         return 0;
-    const bulk::bands_plan& plan = *self.call->rows->task.plan;
     const bool exact = self.call->rows->task.exact;
     if (self.call->found >= enough) {
-        const double banding = self.rows * plan.shape.bands * bulk::costs_of(self.bytes, exact).band;
+        const double banding = self.rows * plan->shape.bands * bulk::costs_of(self.bytes, exact).band;
         return self.finding / static_cast<double>(self.call->found) * pairs + 1e-9 * banding;
     }
-    const double looks = std::max(0.0, plan.candidates * self.rows - pairs) * plan.look;
+    const double looks = std::max(0.0, plan->candidates * self.rows - pairs) * plan->look;
     const double sets = exact ? near_rows * set_cost * self.bytes : 0;
-    const double checks = std::max(pairs, plan.checks * self.rows) * (pair_cost + (exact ? byte_cost * self.bytes : 0));
-    return 1e-9 * (plan.banding + looks + sets + checks);
+    const double checks =
+        std::max(pairs, plan->checks * self.rows) * (pair_cost + (exact ? byte_cost * self.bytes : 0));
+    return 1e-9 * (plan->banding + looks + sets + checks);
 }
 
 // The CPU seconds that lsh_pairs() will take with a single process.

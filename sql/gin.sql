@@ -234,7 +234,7 @@ SET minhash_lsh.recall_notice = 1;
 SET minhash_lsh.similarity_threshold = 0.9;
 :cat;
 RESET minhash_lsh.recall_notice;
--- The notice also comes if a parallel worker scans the index (test/tap/004_parallel.pl has more tests). Planning alone
+-- The notice also comes if a parallel worker scans the index (test/tap/120_parallel.pl has more tests). Planning alone
 -- never gives a notice.
 SET minhash_lsh.similarity_threshold = 0.5;
 SELECT set_config(name, 'regress', false) AS parallel FROM pg_settings

@@ -1,5 +1,5 @@
 -- Bulk functions give the same answers in the same order with and without background workers, even if the planner's
--- estimates are wrong. (test/tap/015_bulk_workers.pl tests that workers run, and that they always end.)
+-- estimates are wrong. (test/tap/430_bulk_workers.pl tests that workers run, and that they always end.)
 
 -- 4 MB of texts in families of three. Some texts are equal, and some are empty.
 CREATE TABLE texts AS SELECT n AS id,

@@ -141,7 +141,7 @@ name_failures() {
         unit | kernels | threads | arm) sed -nE 's/^\[  FAILED  \] ([[:alnum:]_/]+\.[[:alnum:]_/]+).*/\1/p' "$log" | sort -u ;;
         oracle) grep -E '^[0-9]+: ' "$log" ;;
         fuzz) grep -E '^SUMMARY' "$log" ;;
-        # Matches "tap/003_cancel.pl (Wstat: 256 (exited 1) Tests: 9 Failed: 1)", and before that the test's name.
+        # Matches "tap/140_cancel.pl (Wstat: 256 (exited 1) Tests: 9 Failed: 1)", and before that the test's name.
         tap) sed -nE -e 's/^#   Failed test /test /p' -e 's/^(tap.*\.pl) +\(Wstat: [^0].*/\1/p' "$log" ;;
         # "test bands ... FAILED    9 ms", "not ok 3     - bands    9 ms" since PostgreSQL 16.
         *) sed -nE -e 's/^(test)? +([[:alnum:]_-]+) +\.\.\. FAILED.*/\2/p' \

@@ -23,7 +23,7 @@ perl -CSD -e '
         "default conversion function for encoding \"%s\" to \"%s\" does not exist",
         # test/isolation/specs/owned_relation.spec shows this without its SQLSTATE.
         "table \"%s\" was dropped or changed by another session",
-        # test/tap/019 damages many pages, and looks at the SQLSTATE alone.
+        # test/tap/260 damages many pages, and looks at the SQLSTATE alone.
         "index \"%s\" is damaged at block %u",
         # This needs an index owned by another session.
         "cannot read temporary tables of other sessions",

@@ -7,7 +7,7 @@ status=0
 
 for page in README.md doc/*.md; do
     test=$(test/tools/page_sql.sh --name "$page")
-    # test/tap/016 runs the SQL of this page.
+    # test/tap/610 runs the SQL of this page.
     [[ $page != doc/more-than-one-server.md ]] || continue
     if grep -q '^```sql$' "$page" && [[ ! -e $test || ! -e expected/$(basename "$test" .sql).out ]]; then
         echo "$page has no $test, or no expected output"

@@ -40,7 +40,7 @@ test_of() {
 if [[ $1 == --name ]]; then
     test_of "$2"
 elif [[ $1 == --all ]]; then
-    # tap/016 runs the SQL of this page, on several servers.
+    # tap/610 runs the SQL of this page, on several servers.
     for page in README.md doc/*.md; do
         if [[ $page != doc/more-than-one-server.md ]] && grep -q '^```sql$' "$page"; then
             print_sql "$page" >"$(test_of "$page")"

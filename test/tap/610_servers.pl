@@ -132,7 +132,7 @@ ROLLBACK
 SQL
 is(() = $plan =~ /Remote SQL: SELECT .*minhash_union_agg/g, $count, 'aggregates are shipped by partition');
 
-# Finds all pairs, on the coordinator and with all servers; tap/034 tests the rest of the command.
+# Finds all pairs, on the coordinator and with all servers; tap/620 tests the rest of the command.
 is( cost('lsh_pairs() on the coordinator', [ @servers, $coordinator ],
         sub { $coordinator->safe_psql('postgres', $blocks{'on the coordinator'}[0]) }),
     $coordinator->safe_psql('postgres', "SELECT count(*) FROM lsh_pairs('$of_signatures', threshold => 0.8)"),

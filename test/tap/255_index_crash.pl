@@ -32,7 +32,7 @@ CONF
 $node->start;
 $node->safe_psql('postgres', <<'SQL');
 CREATE EXTENSION minhash_lsh;
--- See test/README.md on wal_consistency_checking; no lsh index is ever truncated.
+-- See test/bench/HISTORY.md on wal_consistency_checking; no lsh index is ever truncated.
 CREATE TABLE docs (id serial PRIMARY KEY, part int DEFAULT random() * 3, sig minhash_signature) WITH (vacuum_truncate = off, toast.vacuum_truncate = off);
 CREATE FUNCTION some_signature() RETURNS minhash_signature VOLATILE LANGUAGE sql AS
     $$SELECT minhash(repeat(md5((random() * 500)::int::text), 2) || random(), 512)$$;

@@ -33,7 +33,7 @@ CREATE TABLE docs (
 INSERT INTO docs (body) SELECT repeat(md5((i / 3)::text), 2) || i FROM generate_series(1, 300) i;
 SELECT lsh_create_band_table('docs');
 CREATE INDEX docs_sig ON docs USING gin (sig);
--- See test/README.md on wal_consistency_checking.
+-- See test/bench/HISTORY.md on wal_consistency_checking.
 ALTER TABLE docs SET (vacuum_truncate = off, toast.vacuum_truncate = off);
 ALTER TABLE docs_bands SET (vacuum_truncate = off);
 SQL

@@ -86,8 +86,8 @@ ifneq ($(root),.)
 $(shell mkdir -p $(sort $(dir $(OBJS) $(DATA_built))))
 endif
 
-$(DATA_built): $(SQL_PARTS) $(root)/$(EXTENSION).control
-	awk 'FNR == 1 && NR > 1 { print "" } 1' $(SQL_PARTS) >$@
+$(DATA_built): $(SQL_PARTS) $(root)/src/sql/join.awk $(root)/$(EXTENSION).control
+	awk -f $(root)/src/sql/join.awk $(SQL_PARTS) >$@
 
 $(REGRESS_PREP):
 	mkdir -p $@

@@ -45,81 +45,12 @@ COMMENT ON OPERATOR CLASS lsh_minhash_ops USING lsh IS 'similar and nearest sign
 
 CREATE OPERATOR FAMILY lsh_equality_ops USING lsh;
 COMMENT ON OPERATOR FAMILY lsh_equality_ops USING lsh IS 'equal values beside similar signatures';
-CREATE OPERATOR CLASS lsh_bool_ops DEFAULT FOR TYPE pg_catalog.bool USING lsh FAMILY lsh_equality_ops AS
+-- each: bool char int2 int4 int8 oid float4 float8 numeric text name bpchar bytea uuid
+-- each: date time timestamp timestamptz interval inet macaddr jsonb anyenum anyarray record
+CREATE OPERATOR CLASS lsh_@_ops DEFAULT FOR TYPE pg_catalog."@" USING lsh FAMILY lsh_equality_ops AS
     OPERATOR 4 pg_catalog.=, OPERATOR 5 pg_catalog.<>;
-COMMENT ON OPERATOR CLASS lsh_bool_ops USING lsh IS 'equal values beside similar signatures';
-CREATE OPERATOR CLASS lsh_char_ops DEFAULT FOR TYPE pg_catalog."char" USING lsh FAMILY lsh_equality_ops AS
-    OPERATOR 4 pg_catalog.=, OPERATOR 5 pg_catalog.<>;
-COMMENT ON OPERATOR CLASS lsh_char_ops USING lsh IS 'equal values beside similar signatures';
-CREATE OPERATOR CLASS lsh_int2_ops DEFAULT FOR TYPE pg_catalog.int2 USING lsh FAMILY lsh_equality_ops AS
-    OPERATOR 4 pg_catalog.=, OPERATOR 5 pg_catalog.<>;
-COMMENT ON OPERATOR CLASS lsh_int2_ops USING lsh IS 'equal values beside similar signatures';
-CREATE OPERATOR CLASS lsh_int4_ops DEFAULT FOR TYPE pg_catalog.int4 USING lsh FAMILY lsh_equality_ops AS
-    OPERATOR 4 pg_catalog.=, OPERATOR 5 pg_catalog.<>;
-COMMENT ON OPERATOR CLASS lsh_int4_ops USING lsh IS 'equal values beside similar signatures';
-CREATE OPERATOR CLASS lsh_int8_ops DEFAULT FOR TYPE pg_catalog.int8 USING lsh FAMILY lsh_equality_ops AS
-    OPERATOR 4 pg_catalog.=, OPERATOR 5 pg_catalog.<>;
-COMMENT ON OPERATOR CLASS lsh_int8_ops USING lsh IS 'equal values beside similar signatures';
-CREATE OPERATOR CLASS lsh_oid_ops DEFAULT FOR TYPE pg_catalog.oid USING lsh FAMILY lsh_equality_ops AS
-    OPERATOR 4 pg_catalog.=, OPERATOR 5 pg_catalog.<>;
-COMMENT ON OPERATOR CLASS lsh_oid_ops USING lsh IS 'equal values beside similar signatures';
-CREATE OPERATOR CLASS lsh_float4_ops DEFAULT FOR TYPE pg_catalog.float4 USING lsh FAMILY lsh_equality_ops AS
-    OPERATOR 4 pg_catalog.=, OPERATOR 5 pg_catalog.<>;
-COMMENT ON OPERATOR CLASS lsh_float4_ops USING lsh IS 'equal values beside similar signatures';
-CREATE OPERATOR CLASS lsh_float8_ops DEFAULT FOR TYPE pg_catalog.float8 USING lsh FAMILY lsh_equality_ops AS
-    OPERATOR 4 pg_catalog.=, OPERATOR 5 pg_catalog.<>;
-COMMENT ON OPERATOR CLASS lsh_float8_ops USING lsh IS 'equal values beside similar signatures';
-CREATE OPERATOR CLASS lsh_numeric_ops DEFAULT FOR TYPE pg_catalog.numeric USING lsh FAMILY lsh_equality_ops AS
-    OPERATOR 4 pg_catalog.=, OPERATOR 5 pg_catalog.<>;
-COMMENT ON OPERATOR CLASS lsh_numeric_ops USING lsh IS 'equal values beside similar signatures';
-CREATE OPERATOR CLASS lsh_text_ops DEFAULT FOR TYPE pg_catalog.text USING lsh FAMILY lsh_equality_ops AS
-    OPERATOR 4 pg_catalog.=, OPERATOR 5 pg_catalog.<>;
-COMMENT ON OPERATOR CLASS lsh_text_ops USING lsh IS 'equal values beside similar signatures';
-CREATE OPERATOR CLASS lsh_name_ops DEFAULT FOR TYPE pg_catalog.name USING lsh FAMILY lsh_equality_ops AS
-    OPERATOR 4 pg_catalog.=, OPERATOR 5 pg_catalog.<>;
-COMMENT ON OPERATOR CLASS lsh_name_ops USING lsh IS 'equal values beside similar signatures';
-CREATE OPERATOR CLASS lsh_bpchar_ops DEFAULT FOR TYPE pg_catalog.bpchar USING lsh FAMILY lsh_equality_ops AS
-    OPERATOR 4 pg_catalog.=, OPERATOR 5 pg_catalog.<>;
-COMMENT ON OPERATOR CLASS lsh_bpchar_ops USING lsh IS 'equal values beside similar signatures';
-CREATE OPERATOR CLASS lsh_bytea_ops DEFAULT FOR TYPE pg_catalog.bytea USING lsh FAMILY lsh_equality_ops AS
-    OPERATOR 4 pg_catalog.=, OPERATOR 5 pg_catalog.<>;
-COMMENT ON OPERATOR CLASS lsh_bytea_ops USING lsh IS 'equal values beside similar signatures';
-CREATE OPERATOR CLASS lsh_uuid_ops DEFAULT FOR TYPE pg_catalog.uuid USING lsh FAMILY lsh_equality_ops AS
-    OPERATOR 4 pg_catalog.=, OPERATOR 5 pg_catalog.<>;
-COMMENT ON OPERATOR CLASS lsh_uuid_ops USING lsh IS 'equal values beside similar signatures';
-CREATE OPERATOR CLASS lsh_date_ops DEFAULT FOR TYPE pg_catalog.date USING lsh FAMILY lsh_equality_ops AS
-    OPERATOR 4 pg_catalog.=, OPERATOR 5 pg_catalog.<>;
-COMMENT ON OPERATOR CLASS lsh_date_ops USING lsh IS 'equal values beside similar signatures';
-CREATE OPERATOR CLASS lsh_time_ops DEFAULT FOR TYPE pg_catalog.time USING lsh FAMILY lsh_equality_ops AS
-    OPERATOR 4 pg_catalog.=, OPERATOR 5 pg_catalog.<>;
-COMMENT ON OPERATOR CLASS lsh_time_ops USING lsh IS 'equal values beside similar signatures';
-CREATE OPERATOR CLASS lsh_timestamp_ops DEFAULT FOR TYPE pg_catalog.timestamp USING lsh FAMILY lsh_equality_ops AS
-    OPERATOR 4 pg_catalog.=, OPERATOR 5 pg_catalog.<>;
-COMMENT ON OPERATOR CLASS lsh_timestamp_ops USING lsh IS 'equal values beside similar signatures';
-CREATE OPERATOR CLASS lsh_timestamptz_ops DEFAULT FOR TYPE pg_catalog.timestamptz USING lsh FAMILY lsh_equality_ops AS
-    OPERATOR 4 pg_catalog.=, OPERATOR 5 pg_catalog.<>;
-COMMENT ON OPERATOR CLASS lsh_timestamptz_ops USING lsh IS 'equal values beside similar signatures';
-CREATE OPERATOR CLASS lsh_interval_ops DEFAULT FOR TYPE pg_catalog.interval USING lsh FAMILY lsh_equality_ops AS
-    OPERATOR 4 pg_catalog.=, OPERATOR 5 pg_catalog.<>;
-COMMENT ON OPERATOR CLASS lsh_interval_ops USING lsh IS 'equal values beside similar signatures';
-CREATE OPERATOR CLASS lsh_inet_ops DEFAULT FOR TYPE pg_catalog.inet USING lsh FAMILY lsh_equality_ops AS
-    OPERATOR 4 pg_catalog.=, OPERATOR 5 pg_catalog.<>;
-COMMENT ON OPERATOR CLASS lsh_inet_ops USING lsh IS 'equal values beside similar signatures';
-CREATE OPERATOR CLASS lsh_macaddr_ops DEFAULT FOR TYPE pg_catalog.macaddr USING lsh FAMILY lsh_equality_ops AS
-    OPERATOR 4 pg_catalog.=, OPERATOR 5 pg_catalog.<>;
-COMMENT ON OPERATOR CLASS lsh_macaddr_ops USING lsh IS 'equal values beside similar signatures';
-CREATE OPERATOR CLASS lsh_jsonb_ops DEFAULT FOR TYPE pg_catalog.jsonb USING lsh FAMILY lsh_equality_ops AS
-    OPERATOR 4 pg_catalog.=, OPERATOR 5 pg_catalog.<>;
-COMMENT ON OPERATOR CLASS lsh_jsonb_ops USING lsh IS 'equal values beside similar signatures';
-CREATE OPERATOR CLASS lsh_anyenum_ops DEFAULT FOR TYPE pg_catalog.anyenum USING lsh FAMILY lsh_equality_ops AS
-    OPERATOR 4 pg_catalog.=, OPERATOR 5 pg_catalog.<>;
-COMMENT ON OPERATOR CLASS lsh_anyenum_ops USING lsh IS 'equal values beside similar signatures';
-CREATE OPERATOR CLASS lsh_anyarray_ops DEFAULT FOR TYPE pg_catalog.anyarray USING lsh FAMILY lsh_equality_ops AS
-    OPERATOR 4 pg_catalog.=, OPERATOR 5 pg_catalog.<>;
-COMMENT ON OPERATOR CLASS lsh_anyarray_ops USING lsh IS 'equal values beside similar signatures';
-CREATE OPERATOR CLASS lsh_record_ops DEFAULT FOR TYPE pg_catalog.record USING lsh FAMILY lsh_equality_ops AS
-    OPERATOR 4 pg_catalog.=, OPERATOR 5 pg_catalog.<>;
-COMMENT ON OPERATOR CLASS lsh_record_ops USING lsh IS 'equal values beside similar signatures';
+COMMENT ON OPERATOR CLASS lsh_@_ops USING lsh IS 'equal values beside similar signatures';
+-- end
 -- Equal integers have the same hash, whatever their type.
 ALTER OPERATOR FAMILY lsh_equality_ops USING lsh ADD
     OPERATOR 4 pg_catalog.= (bigint, integer), OPERATOR 4 pg_catalog.= (bigint, smallint),

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The install script declares what the catalogue needs to know, and the version appears only where it may.
+# The install script declares what the catalogue needs to know, its parts are in order, and the version appears only where it may.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 status=0
@@ -27,6 +27,25 @@ perl -0777 -ne '
     $failed = 1 if @wrong;
     END { exit 1 if $failed }
 ' "src/sql/minhash_lsh--$version.sql" $(find src/sql/upgrade -name '*.sql' 2>/dev/null) || status=1
+
+# No part needs a later one. (PostgreSQL would not notice: it does not check the bodies of functions.)
+# shellcheck disable=SC2016  # Perl's variables
+perl -0777 -ne '
+    s/--[^\n]*|MODULE_PATHNAME[^;]*|COMMENT ON.*?;\n|HINT = .*?;\n//gs;
+    push @parts, [$ARGV, $_];
+    $first{$1} //= $ARGV while /CREATE (?:FUNCTION|AGGREGATE|TYPE|DOMAIN|OPERATOR CLASS|OPERATOR FAMILY)\s+(\w+)/g;
+    END {
+        for (@parts) {
+            my ($part, $text) = @$_;
+            my %seen = map { $_ => 1 } $text =~ /\b_?(?:lsh|minhash|shingle)\w*/g;
+            for (sort grep { ($first{$_} // "") gt $part } keys %seen) {
+                print "$part needs $_ of $first{$_}\n";
+                $failed = 1;
+            }
+        }
+        exit 1 if $failed;
+    }
+' src/sql/[0-9]*.sql || status=1
 
 while read -r other; do
     if [[ $other != "$version" ]]; then

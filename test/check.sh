@@ -5,6 +5,10 @@
 # continues after a ring that fails, and ends with the counts of each ring, the names of the tests that failed and
 # `N passed, N failed`. It fails if anything failed or a ring ran no test.
 #
+# Each ring appends to the file that the environment variable COUNTS names: `passed N`, `failed N`, and lines `FAILED
+# name`. `UNSTABLE name` is a test that failed and then passed: it counts as passed but has to be mended. So does this
+# script itself for its caller.
+#
 #   check.sh [RING...]     runs the rings named; --short, the default, runs those that take minutes; --long the others
 #
 # Environment: PG_CONFIG    pg_config of the PostgreSQL to use
@@ -28,6 +32,7 @@ declare -A needs=(
 )
 
 run_ring() {
+    export COUNTS=$logs/$1.counts
     case $1 in
     lint) test/lint/all.sh ;;
     unit | kernels | threads | arm) make -s -C test -j"$(nproc)" "$1" ;;
@@ -35,14 +40,15 @@ run_ring() {
     fuzz) make -s -C test -j"$(nproc)" fuzz FUZZ_SECONDS=15 ;;
     # The SQL tests and the isolation tests run separately, because make would stop after the first kind if it fails.
     # While autovacuum analyses another table, VACUUM may have to leave dead rows that a test counts.
-    regress) SERVER_OPTS='-c autovacuum=off' test/tools/with_server.sh make -s installcheck ISOLATION= ;;
-    isolation) test/tools/with_server.sh make -s installcheck REGRESS= ;;
+    regress) SERVER_OPTS='-c autovacuum=off' test/tools/with_server.sh make -s installcheck ISOLATION= 2>&1 |
+        test/tools/counts.awk ;;
+    isolation) test/tools/with_server.sh make -s installcheck REGRESS= 2>&1 | test/tools/counts.awk ;;
     # Makes random calls of the bulk functions and compares them with brute force; each finding is a line with its seed.
     oracle) SERVER_OPTS='-c max_worker_processes=16 -c max_parallel_workers=16' \
         test/tools/with_server.sh /usr/bin/python3 test/oracle/oracle.py 1 200 ;;
-    clang | sanitized | asserted) "test/tools/$1.sh" ;;
-    # Some tests race with other work on the machine: see below how tests that pass only in a second run are counted.
-    tap) TAP_AGAIN=yes test/tools/tap.sh ;;
+    clang | sanitized | asserted) "test/tools/$1.sh" 2>&1 | test/tools/counts.awk ;;
+    # Some tests race with other work on the machine, so those that fail run again.
+    tap) TAP_AGAIN=yes test/tools/tap.sh 2>&1 | test/tools/counts.awk ;;
     trixie | forky | experimental) CHECK_JOBS=1 test/tools/lane.sh "$1" ;;
     older) test/tools/older.sh ;;
     esac
@@ -85,71 +91,18 @@ trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# sum RING EXPRESSION: adds up what a sed expression finds in the ring's output.
-sum() {
-    sed -nE "$2" "$logs/$1" | awk '{ sum += $1 } END { print sum + 0 }'
+# count RING WORD: adds up the numbers of its lines `passed N` or `failed N`.
+count() {
+    awk -v word="$2" '$1 == word { sum += $2 } END { print sum + 0 }' "$logs/$1.counts"
 }
 
-# The numbers of passed and of failed tests in a ring's output.
-count_tests() {
-    local name=$1 all failures last_try
-    case $name in
-    lint | trixie | forky | experimental | older)
-        echo "$(sum "$name" 's/^(lint: )?([0-9]+) passed, [0-9]+ failed$/\2/p')" \
-            "$(sum "$name" 's/^(lint: )?[0-9]+ passed, ([0-9]+) failed$/\2/p')"
-        ;;
-    # GoogleTest says "1 FAILED TEST" or "2 FAILED TESTS".
-    unit | kernels | threads | arm)
-        echo "$(sum "$name" 's/^\[  PASSED  \] ([0-9]+) tests?\..*/\1/p')" \
-            "$(sum "$name" 's/^ *([0-9]+) FAILED TESTS?$/\1/p')"
-        ;;
-    oracle)
-        echo "$(sum oracle 's/^seeds .* ([0-9]+) compared.*/\1/p')" "$(sum oracle 's/^seeds .* ([0-9]+) findings$/\1/p')"
-        ;;
-    fuzz)
-        echo "$(grep -c '^stat::number_of_executed_units' "$logs/fuzz")" "$(grep -cE '^SUMMARY' "$logs/fuzz")"
-        ;;
-    # A script that dies runs fewer tests than planned, perhaps without a failed test.
-    tap)
-        all=$(sed '/^=== again/,$d' "$logs/tap" | sed -nE 's/^Files=[0-9]+, Tests=([0-9]+),.*/\1/p')
-        last_try=$(sed -n '/^=== again/,$p' "$logs/tap")
-        [[ -n $last_try ]] || last_try=$(<"$logs/tap")
-        failures=$(sed -nE 's/^.* \(Wstat: .* Tests: [0-9]+ Failed: ([0-9]+)\)$/\1/p' <<<"$last_try" |
-            awk '{ sum += $1 } END { print sum + 0 }')
-        echo $((all - failures)) $((failures + $(grep -cE '\(Wstat: [^0].* Failed: 0\)$' <<<"$last_try")))
-        ;;
-    # "All 9 tests passed." or "2 of 9 tests failed.", after a "#" since PostgreSQL 16.
-    *)
-        all=$(sum "$name" 's/^[# ]*(All|[0-9]+ of) ([0-9]+) tests (passed|failed).*/\2/p')
-        failures=$(sum "$name" 's/^[# ]*([0-9]+) of [0-9]+ tests failed.*/\1/p')
-        # If pg_regress stopped half-way, as it does for a test without an expected file, counts the tests that passed.
-        ((all > 0)) || all=$(grep -cE '^(test .* \.\.\. ok|ok [0-9])' "$logs/$name")
-        echo $((all - failures)) "$failures"
-        ;;
-    esac
-}
-
-# name_failures RING [VERDICT]: prints what failed, one per line, as the ring's own output names it; a failure without a
-# name is shown by the last line of its output. The verdict UNSTABLE marks tests that failed and then passed. They count
-# as passed but have to be fixed.
+# Prints what failed in a ring, one per line; a failure without a name is shown by the last line of the ring's output.
 name_failures() {
-    local log=$logs/$1 verdict=${2:-FAILED} names
-    names=$(case $1 in
-        lint) sed -nE 's/^FAILED  //p' "$log" ;;
-        trixie | forky | experimental | older) sed -nE "s/^$verdict //p" "$log" ;;
-        # GoogleTest prints a failure where it happens, and again in the list at the end.
-        unit | kernels | threads | arm) sed -nE 's/^\[  FAILED  \] ([[:alnum:]_/]+\.[[:alnum:]_/]+).*/\1/p' "$log" | sort -u ;;
-        oracle) grep -E '^[0-9]+: ' "$log" ;;
-        fuzz) grep -E '^SUMMARY' "$log" ;;
-        # Matches "tap/140_cancel.pl (Wstat: 256 (exited 1) Tests: 9 Failed: 1)", and before that the test's name.
-        tap) sed -nE -e 's/^#   Failed test /test /p' -e 's/^(tap.*\.pl) +\(Wstat: [^0].*/\1/p' "$log" ;;
-        # "test bands ... FAILED    9 ms", "not ok 3     - bands    9 ms" since PostgreSQL 16.
-        *) sed -nE -e 's/^(test)? +([[:alnum:]_-]+) +\.\.\. FAILED.*/\2/p' \
-            -e 's/^not ok [0-9]+ +[-+] +([[:alnum:]_-]+) .*/\1/p' "$log" ;;
-        esac)
-    names=$(awk '!seen[$0]++' <<<"$names")
-    [[ -n $names ]] || names=$(grep -v '^ *$' "$log" | tail -n 1)
-    sed -n -e "s/^/$verdict $1: /" -e 's/\(.\{160\}\).*/\1.../' -e '1,12p' -e "13s/.*/$verdict $1: and more/p" <<<"$names"
+    local names
+    names=$(grep -E '^(FAILED|UNSTABLE) ' "$logs/$1.counts" | awk '!seen[$0]++')
+    [[ -n $names ]] || names="FAILED $(grep -v '^ *$' "$logs/$1" | tail -n 1)"
+    sed -nE -e "s/^(FAILED|UNSTABLE) /\\1 $1: /" -e 's/^(.{160}).*/\1.../' -e '1,12p' -e "13s/.*/FAILED $1: and more/p" \
+        <<<"$names"
 }
 
 # end_ring NAME STATUS: a ring that ends badly without a failed test (because it did not build, or crashed), or that
@@ -161,7 +114,8 @@ end_ring() {
         summary+=("$(printf '%-12s SKIPPED: %s' "$name" "$(grep -m 1 '^no ' "$logs/$name")")")
         return
     fi
-    read -r -a counts < <(count_tests "$name")
+    touch "$logs/$name.counts"
+    counts=("$(count "$name" passed)" "$(count "$name" failed)")
     if ((counts[1] > 0)); then
         find "build/$name" -name regression.diffs -exec tail -n 100 {} + 2>/dev/null
     fi
@@ -173,10 +127,8 @@ end_ring() {
     summary+=("$(printf '%-12s %5d passed, %d failed, %d s%s' "$name" "${counts[@]}" \
         $((SECONDS - started[$name])) "$remark")")
     ((slots == 1)) || echo "=== ${summary[-1]}"
-    if ((counts[1] > 0)); then
+    if ((counts[1] > 0)) || grep -q '^UNSTABLE ' "$logs/$name.counts"; then
         failures+=("$(name_failures "$name")")
-    elif grep -qE '^(=== again|UNSTABLE)' "$logs/$name"; then
-        failures+=("$(name_failures "$name" UNSTABLE)")
     fi
     passed=$((passed + counts[0]))
     failed=$((failed + counts[1]))
@@ -231,6 +183,7 @@ build() {
 }
 if ! build; then
     echo 'build: failed'
+    printf 'failed 1\nFAILED build\n' >>"${COUNTS:-/dev/null}"
     echo '0 passed, 1 failed'
     exit 1
 fi
@@ -246,5 +199,6 @@ done
 
 echo
 printf '%s\n' "${summary[@]}" "${failures[@]}"
+printf '%s\n' "${failures[@]}" "passed $passed" "failed $failed" >>"${COUNTS:-/dev/null}"
 echo "$passed passed, $failed failed"
 ((passed > 0 && failed == 0))

@@ -13,7 +13,9 @@ for lint in "$here"/lint-*.sh; do
         echo "FAILED  ${name#lint-}"
         printf '%s\n' "$output" | sed 's/^/        /'
         failed=$((failed + 1))
+        echo "FAILED ${name#lint-}" >>"${COUNTS:-/dev/null}" # see test/check.sh
     fi
 done
+printf 'passed %d\nfailed %d\n' "$passed" "$failed" >>"${COUNTS:-/dev/null}"
 echo "lint: $passed passed, $failed failed"
 ((failed == 0))

@@ -7,7 +7,8 @@
 #                     In Debian 13, two major versions, each with a cluster that runs
 #   older.sh SUITE    only the cases of this release
 #
-# Needs root and debootstrap. Ends with `N passed, N failed`; exits with status 77 if a chroot is impossible here.
+# Needs root and debootstrap. Exits with status 77 if a chroot is impossible here. test/check.sh says what it appends to
+# the file COUNTS.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 
@@ -18,7 +19,7 @@ state() {
     head -qn 1 /var/lib/postgresql/*/*/postmaster.pid 2>/dev/null || true
 }
 
-passed=0 failed=0
+failed=0
 # case_of 'NAME' CLUSTERS: runs the demonstration and compares the state before and after it. CLUSTERS is how many run.
 case_of() {
     local before after=
@@ -26,12 +27,12 @@ case_of() {
     if [[ $(grep -c ' online$' <<<"$before") == "$2" ]] && make demo >demo.log 2>&1 && after=$(state) &&
         [[ $before == "$after" ]]; then
         echo "ok $1: $(grep -m 1 '^building for' demo.log)"
-        passed=$((passed + 1))
+        echo 'passed 1' >>"$COUNTS"
     else
         tail -n 20 demo.log
         printf 'before:\n%s\nafter:\n%s\n' "$before" "${after:-$(state)}"
-        echo "FAILED $1"
-        failed=$((failed + 1))
+        printf 'failed 1\nFAILED %s\n' "$1" | tee -a "$COUNTS"
+        failed=1
     fi
 }
 
@@ -95,9 +96,10 @@ trixie---inside)
     fi
     inside apt-get update >&3 2>&1 || no_chroot 'apt-get update failed'
     fetch g++ libxxhash-dev "postgresql-server-dev-$([[ $1 == bookworm ]] && echo 15 || echo 17)"
-    inside /minhash_lsh/test/tools/older.sh "$1" --inside
-    exit
+    inside env COUNTS=/counts /minhash_lsh/test/tools/older.sh "$1" --inside
+    status=$?
+    cat "$chroot/counts" >>"${COUNTS:-/dev/null}"
+    exit "$status"
     ;;
 esac
-echo "$passed passed, $failed failed"
-((failed == 0 && passed > 0))
+exit "$failed"

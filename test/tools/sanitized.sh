@@ -38,10 +38,9 @@ export SERVER_ENV="
     fi
     if (($# == 0)) || [[ $1 == calls ]]; then
         if "$0/with_server.sh" /usr/bin/python3 test/fuzz/calls.py "${@:2}"; then
-            echo "All 1 tests passed."
+            echo "test calls ... ok"
         else
             echo "test calls ... FAILED"
-            echo "1 of 1 tests failed."
             status=1
         fi
     fi

@@ -38,8 +38,17 @@ double estimate_cardinality(const signature& value) noexcept
 {
     if (value.empty())
         return 0;
-    assert(value.scheme.method != method::external && value.scheme.bits == bits_per_slot);
-    return value.scheme.method == method::classic ? estimate_classic(value.slots) : estimate_fss(value.slots);
+    assert(value.scheme.bits == bits_per_slot);
+    switch (value.scheme.method) {
+    case method::fss:
+        return estimate_fss(value.slots);
+    case method::classic:
+        return estimate_classic(value.slots);
+    case method::external:
+        break;
+    }
+    assert(false);
+    return 0;
 }
 
 } // namespace minhash

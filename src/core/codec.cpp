@@ -186,14 +186,14 @@ parse_result parse_text(std::string_view text, signature& out, std::uint32_t* ro
 {
     scheme& scheme = out.scheme;
     reader in = {text.data(), text.data(), text.data() + text.size()};
-    scheme.method = static_cast<method>(1 + in.choose({"fss", "classic", "external"}, status::bad_method));
+    scheme.method = static_cast<method>(1 + in.choose(method_names, status::bad_method));
     scheme.version = in.number<std::uint8_t>(scheme_version, scheme_version, status::bad_version);
     in.expect(":", status::bad_version);
     scheme.num_hashes = in.number<std::uint16_t>(min_num_hashes, max_num_hashes, status::bad_num_hashes);
     in.expect("x", status::bad_num_hashes);
     scheme.bits = in.number<std::uint8_t>(1, bits_per_slot, status::bad_bits, valid_bits);
     in.expect(":", status::bad_bits);
-    scheme.shingles.of = static_cast<unit>(1 + in.choose({"char", "word", "element"}, status::bad_unit));
+    scheme.shingles.of = static_cast<unit>(1 + in.choose(unit_names, status::bad_unit));
     scheme.shingles.size = in.number<std::uint16_t>(1, max_shingle_size, status::bad_shingle_size);
     in.expect(":", status::bad_shingle_size);
     scheme.shingles.fold = in.choose({"raw:", "fold:"}, status::bad_flags) == 1;

@@ -1,13 +1,13 @@
 #include "core/scheme.h"
 
-#include <cassert>
+#include <iterator>
 
 namespace minhash {
 
 status validate(const shingling& shingles) noexcept
 {
     const bool given = shingles.of == unit::element;
-    if (shingles.of < unit::character || shingles.of > unit::element)
+    if (shingles.of < unit::character || static_cast<std::size_t>(shingles.of) > std::size(unit_names))
         return status::bad_unit;
     if (shingles.size < 1 || shingles.size > (given ? 1 : max_shingle_size))
         return status::bad_shingle_size;
@@ -20,7 +20,7 @@ status validate(const scheme& value) noexcept
 {
     if (value.version != scheme_version)
         return status::bad_version;
-    if (value.method < method::fss || value.method > method::external)
+    if (value.method < method::fss || static_cast<std::size_t>(value.method) > std::size(method_names))
         return status::bad_method;
     if (!valid_bits(value.bits))
         return status::bad_bits;
@@ -30,19 +30,5 @@ status validate(const scheme& value) noexcept
 }
 
 bool valid_bits(int bits) noexcept { return bits > 0 && bits <= bits_per_slot && (bits & (bits - 1)) == 0; }
-
-const char* name_of(method value) noexcept
-{
-    assert(value >= method::fss && value <= method::external);
-    constexpr const char* names[] = {"", "fss", "classic", "external"};
-    return names[static_cast<int>(value)];
-}
-
-const char* name_of(unit value) noexcept
-{
-    assert(value >= unit::character && value <= unit::element);
-    constexpr const char* names[] = {"", "char", "word", "element"};
-    return names[static_cast<int>(value)];
-}
 
 } // namespace minhash

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 namespace minhash {
 
@@ -13,12 +14,14 @@ enum class method : std::uint8_t {
     classic = 2,  // one hash function per slot, sketch.h
     external = 3, // made by another system; what its slots mean is unknown
 };
+inline constexpr std::string_view method_names[] = {"fss", "classic", "external"};
 
 enum class unit : std::uint8_t {
     character = 1,
     word = 2,
     element = 3, // the user passed the elements, not a text: size 1, no folding
 };
+inline constexpr std::string_view unit_names[] = {"char", "word", "element"};
 
 constexpr int scheme_version = 1;
 constexpr int min_num_hashes = 8; // fewer than 16 are only for textbook examples
@@ -74,7 +77,8 @@ status validate(const scheme& value) noexcept;
 // Whether a slot can have this many bits: 32, or 1, 2, 4, 8 or 16 if it is compressed.
 bool valid_bits(int bits) noexcept;
 
-const char* name_of(method value) noexcept;
-const char* name_of(unit value) noexcept;
+constexpr const char* name_of(method value) noexcept { return method_names[static_cast<int>(value) - 1].data(); }
+
+constexpr const char* name_of(unit value) noexcept { return unit_names[static_cast<int>(value) - 1].data(); }
 
 } // namespace minhash

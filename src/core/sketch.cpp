@@ -80,10 +80,16 @@ void absorb(sketch& state, const std::uint32_t* lo, const std::uint32_t* hi, std
 {
     if (count == 0)
         return;
-    if (state.method == method::fss)
+    switch (state.method) {
+    case method::fss:
         absorb_fss(state, lo, hi, count);
-    else
+        break;
+    case method::classic:
         kernels->absorb_classic(state.slots, state.num_hashes, lo, hi, count);
+        break;
+    case method::external: // start() refuses it
+        break;
+    }
     state.fresh = false;
 }
 

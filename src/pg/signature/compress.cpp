@@ -62,14 +62,31 @@ MINHASH_FUNCTION(minhash_signature_to_bit)
     PG_RETURN_VARBIT_P(bits);
 }
 
+namespace {
+
+// FSS-4 distributes the elements over all slots, so the first slots alone are not what minhash() makes with fewer
+// hashes.
+bool has_slots_that_stand_alone(method method)
+{
+    switch (method) {
+    case method::fss:
+        return false;
+    case method::classic:
+    case method::external:
+        return true;
+    }
+    return false;
+}
+
+} // namespace
+
 // minhash_truncate(signature, num_hashes) -> minhash_signature: keeps the first slots. If each slot has its own hash
-// function, the first slots are a signature with fewer hashes. FSS-4 is different: it distributes the elements over all
-// slots, so the first slots alone are not what minhash() makes with fewer hashes.
+// function, the first slots are a signature with fewer hashes.
 MINHASH_FUNCTION(minhash_truncate)
 {
     const signature whole = arg_whole_signature(fcinfo, 0, "a signature of fewer hashes");
     const int num_hashes = arg_between(fcinfo, 1, "num_hashes", min_num_hashes, whole.scheme.num_hashes);
-    if (whole.scheme.method == method::fss && num_hashes < whole.scheme.num_hashes)
+    if (!has_slots_that_stand_alone(whole.scheme.method) && num_hashes < whole.scheme.num_hashes)
         ereport(ERROR,
                 errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
                 errmsg("cannot truncate a signature of method \"fss\" from %d to %d hashes",

@@ -1,6 +1,9 @@
 #include "pg/progress.h"
 #include "pg/settings.h"
 
+#include <algorithm>
+#include <cstring>
+
 extern "C" {
 #include "utils/guc.h"
 #include "utils/memutils.h"
@@ -14,7 +17,6 @@ namespace {
 
 constexpr int title_interval = 1000; // ms
 constexpr double seconds = 1e6;      // microseconds in a second
-constexpr double nanoseconds = 1e3;  // nanoseconds in a microsecond
 
 TimeoutId timeout = MAX_TIMEOUTS; // not registered yet
 progress* volatile innermost;     // the latest of the calls being shown; read by the signal handler
@@ -49,11 +51,6 @@ void end(void* call)
         set_ps_display(ended.title);
 }
 
-struct remaining_time {
-    double measured; // microseconds, from the pace of the current phase
-    double expected; // microseconds, from costs alone
-};
-
 void begin_phase(progress& call, TimestampTz now)
 {
     call.phase_began = now;
@@ -74,53 +71,36 @@ double left_of_phase(progress& call, double share, TimestampTz now)
     return static_cast<double>(now - since.at) / (share - since.share) * (1 - share);
 }
 
-// Estimates the time left in the current phase and in later phases, if `share` of the current phase is done. A phase's
-// cost depends on how similar the rows are, and on whether the rows are in memory. So once the phase's pace is known,
-// the pace replaces the expected cost. Empty if neither is known.
-std::optional<remaining_time> time_left(progress& call, const step_cost& cost, double share, TimestampTz now)
+// The number of a phase, as in "step 3 of 6, ". Calls skip phases for which they have no work.
+const char* number_of(const progress_step& step)
 {
-    constexpr double enough = 0.05;
-    const double after = cost.after / nanoseconds;
-    if (share >= enough || (share > 0 && !cost.phase))
-        return remaining_time{left_of_phase(call, share, now), after};
-    if (!cost.phase)
-        return std::nullopt;
-    return remaining_time{0, after + *cost.phase * (1 - share) / nanoseconds};
+    const auto at = std::ranges::find_if(step.phases, [&](const char* name) { return strcmp(name, step.phase) == 0; });
+    if (at == step.phases.end())
+        return "";
+    return psprintf("step %d of %zu, ", static_cast<int>(at - step.phases.begin()) + 1, step.phases.size());
 }
 
-// The progress as text: of the call if its cost is known, otherwise of the phase. Once a tenth is done, the text can
-// include the time left. For a whole call, this also requires that candidates have been counted, and that at least two
-// thirds of the time left are estimated from the pace of the current phase.
+// The progress as text. Once a tenth of the phase is done, it includes the time left in the phase. (The time left in
+// the call is not told: how long candidates take depends on how many of them are alike.)
 const char* how_far(progress& call, const progress_step& step, TimestampTz now)
 {
+    const char* const number = number_of(step);
     const auto done = static_cast<unsigned long long>(step.done);
     const auto total = static_cast<unsigned long long>(step.total);
     if (total == 0)
-        return done == 0 ? step.phase : psprintf("%s: %llu", step.phase, done);
-    const double of_phase = static_cast<double>(done) / static_cast<double>(total);
-    const char* const about = step.estimated ? "about " : "";
+        return done == 0 ? psprintf("%s%s", number, step.phase) : psprintf("%s%s: %llu", number, step.phase, done);
+    const double share = static_cast<double>(done) / static_cast<double>(total);
+    const char* const text = psprintf("%s%s: %llu of %s%llu (%d%%)",
+                                      number,
+                                      step.phase,
+                                      done,
+                                      step.estimated ? "about " : "",
+                                      total,
+                                      static_cast<int>(share * 100));
     constexpr double enough = 0.1;
-    if (!step.cost) {
-        const char* const text =
-            psprintf("%s: %llu of %s%llu (%d%%)", step.phase, done, about, total, static_cast<int>(of_phase * 100));
-        if (of_phase < enough || now - call.phase_began < seconds)
-            return text;
-        const double left = left_of_phase(call, of_phase, now) / seconds;
-        return psprintf("%s, about %.0f s left in this step", text, Max(1, left));
-    }
-    const auto rest = time_left(call, *step.cost, of_phase, now);
-    if (rest) {
-        const double all = static_cast<double>(now - call.began);
-        call.share = Max(call.share, all / (all + rest->measured + rest->expected));
-    }
-    const char* const text = psprintf("%d%% of %s%llu rows (%s)",
-                                      static_cast<int>(call.share * 100),
-                                      about,
-                                      static_cast<unsigned long long>(step.cost->rows),
-                                      step.phase);
-    if (!step.cost->counted || !rest || rest->expected > rest->measured / 2 || call.share < enough)
+    if (share < enough || now - call.phase_began < seconds)
         return text;
-    return psprintf("%s, about %.0f s left", text, Max(1, (rest->measured + rest->expected) / seconds));
+    return psprintf("%s, about %.0f s left in this step", text, Max(1, left_of_phase(call, share, now) / seconds));
 }
 
 } // namespace

@@ -8,7 +8,7 @@
 #include "pg/glue.h"
 
 #include <csignal>
-#include <optional>
+#include <span>
 
 extern "C" {
 #include "utils/timestamp.h"
@@ -16,22 +16,14 @@ extern "C" {
 
 namespace minhash::pg {
 
-// The expected cost of a phase and of the phases after it. The fields are those of expected_cost in bulk/memory/host.h.
-struct step_cost {
-    std::uint64_t rows;
-    std::optional<double> phase;
-    double after;
-    bool counted;
-};
-
-// How much of a phase is done, and what the phase costs, if that is known.
+// How much of a phase is done.
 struct progress_step {
     const char* phase;
+    std::span<const char* const> phases; // all phases of the call; empty: it has no others
     bool begins;
     std::uint64_t done;
     std::uint64_t total; // 0: not known
     bool estimated;      // whether the total is an estimate
-    std::optional<step_cost> cost;
 };
 
 // How much of the phase was done at some moment.
@@ -47,7 +39,6 @@ struct progress {
     TimestampTz began;
     TimestampTz phase_began;
     progress_mark marks[2]; // earlier moments of the phase, to measure its pace
-    double share;           // the share of the call that is done; never decreases
     TimestampTz next_notice;
     MemoryContextCallback at_end;
 };

@@ -150,11 +150,11 @@ sub said_until
     $session->finish;
     return $said;
 }
-my $verifying = qr/NOTICE:  \d+% of 20000 rows \(verifying candidates\)(, about \d+ s left)?$/m;
+my $verifying = qr/NOTICE:  step 5 of 7, verifying candidates: \d+ of \d+ \(\d+%\)(, about \d+ s left in this step)?$/m;
 $err = said_until($verifying, q{SELECT count(*) FROM lsh_pairs('SELECT id, CASE WHEN id <= 3 THEN pg_sleep(0.7)::text || body ELSE body END FROM near ORDER BY id')});
-like($err, qr/NOTICE:  reading rows: \d+ of about \d+ \(\d+%\)/m, 'reading is reported');
+like($err, qr/NOTICE:  step 1 of 7, reading rows: \d+ of about \d+ \(\d+%\)/m, 'reading is reported');
 like($err, $verifying, 'and verifying');
-my $clustering = qr/NOTICE:  verifying candidates: \d+ of \d+ \(\d+%\)(, about \d+ s left in this step)?$/m;
+my $clustering = qr/NOTICE:  step 6 of 6, verifying candidates: \d+ of \d+ \(\d+%\)(, about \d+ s left in this step)?$/m;
 $err = said_until(qr/(?:$clustering.*){2}/s, q{SELECT count(*) FROM lsh_clusters('SELECT id, minhash(body) FROM apart', bands => 128, rows => 1, threshold => 0.99)});
 like($err, $clustering, 'and clustering');
 my @percents = $err =~ /verifying candidates: .*\((\d+)%\)/g;

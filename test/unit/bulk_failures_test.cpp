@@ -1,6 +1,10 @@
 // Any call of the host may jump out of the engine: when memory or disk is short, or when a user cancels. Then freed
 // memory must not be used, nothing may be left that the host cannot free, and the next call must work.
+#include "pg/bulk/phases.h"
+
+#include <algorithm>
 #include <gtest/gtest.h>
+#include <span>
 
 #include "bulk_support.h"
 
@@ -92,29 +96,36 @@ INSTANTIATE_TEST_SUITE_P(of_weighted,
                          bulk_failures,
                          testing::Combine(testing::Range(6, 8), testing::Values(job::pairs, job::clusters)));
 
-TEST(bulk_failures, phases_are_reported)
+// The phases that a call reports, each once.
+std::vector<std::string> phases_of(const problem& given, job what)
 {
-    const problem given = every_way(0);
     test_host host;
     host.reporting = &host.always;
-    engine_call call = {&host, &given, job::pairs, 0, {}};
-    ASSERT_EQ(run(host, call_engine, call), finished);
-    EXPECT_EQ(host.phases,
-              (std::vector<std::string>{"signing rows",
-                                        "looking for rows that are the same",
-                                        "looking for candidates",
-                                        "verifying candidates",
-                                        "returning pairs of equal rows",
-                                        "returning pairs"}));
-    host.phases.clear();
-    call.what = job::clusters;
-    ASSERT_EQ(run(host, call_engine, call), finished);
-    EXPECT_EQ(host.phases,
-              (std::vector<std::string>{"signing rows",
-                                        "looking for rows that are the same",
-                                        "looking for candidates",
-                                        "verifying large buckets",
-                                        "verifying candidates"}));
+    engine_call call = {&host, &given, what, 0, {}};
+    EXPECT_EQ(run(host, call_engine, call), finished);
+    std::vector<std::string> phases;
+    for (const std::string& phase : host.phases)
+        if (std::ranges::find(phases, phase) == phases.end())
+            phases.push_back(phase);
+    return phases;
+}
+
+// The glue's list of the same phases, without the first, which the glue itself reports.
+std::vector<std::string> told_by_glue(std::span<const char* const> phases)
+{
+    return {phases.begin() + 1, phases.end()};
+}
+
+TEST(bulk_failures, phases_are_reported)
+{
+    const problem texts = every_way(0);
+    EXPECT_EQ(phases_of(texts, job::pairs), told_by_glue(minhash::pg::pair_phases));
+    EXPECT_EQ(phases_of(texts, job::clusters), told_by_glue(minhash::pg::cluster_phases));
+    problem contained = every_way(5);
+    contained.workers = 0; // a process reports only the steps in which it does something
+    EXPECT_EQ(phases_of(contained, job::pairs), told_by_glue(minhash::pg::contained_phases));
+    for (const job what : {job::pairs, job::clusters})
+        EXPECT_EQ(phases_of(every_way(6), what), told_by_glue(minhash::pg::weighted_phases));
 }
 
 } // namespace

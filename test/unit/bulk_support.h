@@ -64,8 +64,6 @@ struct test_host : bulk::host {
     cluster_list clusters;
     std::vector<std::uint32_t> ranks; // the ranks of rows; empty: rows are in their order
     std::vector<std::string> phases;
-    std::map<std::string, std::optional<bulk::expected_cost>> costs; // the last cost that each phase was told
-    std::vector<std::optional<bulk::expected_cost>> step_costs;      // what each step was told, if workers helped
 
     std::vector<std::unique_ptr<test_host>> workers;
     std::vector<std::thread> threads; // exist while a step is done
@@ -94,7 +92,6 @@ struct test_host : bulk::host {
             .report = report,
             .reporting = &never,
             .phase = nullptr,
-            .cost = std::nullopt,
             .read_again = read_again,
             .far = false,
             .expect_reads = expect_reads,
@@ -349,7 +346,6 @@ private:
         std::vector<std::string>& phases = self_of(host).phases;
         if (phases.empty() || phases.back() != phase)
             phases.push_back(phase);
-        self_of(host).costs[phase] = host.cost;
     }
 
     static std::uint32_t start_workers(bulk::host& host, bulk::shared_number rows)
@@ -382,7 +378,6 @@ private:
         test_host& self = self_of(host);
         self.count(worker_failed);
         if (self.threads.empty()) {
-            self.step_costs.push_back(host.cost);
             std::uint32_t member = 1;
             for (const auto& each : self.workers) {
                 if (member == 1 || self.chance.below(4) != 0)

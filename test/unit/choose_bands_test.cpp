@@ -122,20 +122,6 @@ TEST(choose_bands, cost_grows_far_slower_than_pairs)
     EXPECT_LT(many.candidates, 1000);
 }
 
-// What was predicted for all candidates is what they cost if they are counted as predicted.
-TEST(choose_bands, counted_candidates_cost_what_was_predicted)
-{
-    support::random_source random = {86};
-    const double rows = 100e3;
-    const bands_plan plan = choose_by_cost(wanted_of(rows, 0.3, 0.9975), sample_of({0.05, 0.1}, 1000, random), costs);
-    EXPECT_GE(plan.meetings, plan.candidates * rows);
-    EXPECT_NEAR(verifying_cost(plan, {0, 0, plan.meetings}), plan.verifying, 0.001 * plan.verifying);
-    EXPECT_EQ(verifying_cost(plan, {0, 0, 0}), 0);
-    // Pairs that are likely to be near are compared by the rest of their signatures and by their texts.
-    EXPECT_EQ(verifying_cost(plan, {1000, 0, 0}), 1000 * costs.look);
-    EXPECT_GT(verifying_cost(plan, {1000, 1000, 0}), 1000 * (costs.look + costs.check));
-}
-
 TEST(choose_bands, promises_leave_room_for_chance)
 {
     EXPECT_DOUBLE_EQ(minhash::bulk::recall_to_expect(0.99), 0.9975);

@@ -13,21 +13,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <optional>
 #include <span>
 
 namespace minhash::bulk {
 
 // Identifies a piece of shared memory. The number is the same in all processes; 0 stands for none.
 using shared_number = std::uint64_t;
-
-// How long the current phase, and all later phases, will probably keep each process busy, in nanoseconds.
-struct expected_cost {
-    std::uint64_t rows;          // the number of rows in the call
-    std::optional<double> phase; // empty: not known
-    double after;
-    bool counted; // whether candidates have been counted, at least in part
-};
 
 struct host {
     // Allocates memory for values of any type, without clearing it. The result is never null.
@@ -52,8 +43,6 @@ struct host {
     void (*report)(host& self, const char* phase, std::uint64_t done, std::uint64_t total);
     const volatile int* reporting;
     const char* phase; // the current phase; during a call of report(), still the previous phase
-
-    std::optional<expected_cost> cost; // the expected cost of the current phase; empty: no estimate
 
     // Reads the document of a row again, from the place that was passed with the row (bulk/rows/rows.h). The bytes are
     // valid until the next call of read_again().

@@ -14,6 +14,7 @@
 #include "core/codec.h"
 
 #include <cassert>
+#include <optional>
 
 namespace minhash::bulk {
 

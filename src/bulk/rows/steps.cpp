@@ -91,52 +91,6 @@ void open_views(row_set& rows)
     rows.rights = find_shared<std::uint32_t>(rows, shared.rights);
 }
 
-// The sum of the candidate counts of all processes.
-candidate_counts count_candidates(const row_set& rows)
-{
-    candidate_counts all = {};
-    const auto* const counts = find_shared<candidate_counts>(rows, rows.shared->counts);
-    for (std::uint32_t member = 0; member < rows.shared->processes; member++) {
-        all.pairs += counts[member].pairs;
-        all.likely += counts[member].likely;
-        all.bucket_pairs += counts[member].bucket_pairs;
-    }
-    return all;
-}
-
-// The expected cost of returning the pairs to the user. One process alone returns them.
-double cost_of_pairs(const row_set& rows, const candidate_counts& counts)
-{
-    return rows.shared->for_clusters ? 0 : counts.likely * emitting_cost;
-}
-
-// The expected cost of a step and of the steps after it.
-std::optional<expected_cost> cost_of(const row_set& rows, step what)
-{
-    const std::optional<bands_plan>& plan = rows.task.plan;
-    if (!plan)
-        return std::nullopt;
-    const double processes = rows.shared->processes;
-    const bool last = what == step::verify_pairs || what == step::connect_rows;
-    expected_cost expected = {};
-    expected.rows = rows.count;
-    expected.counted = rows.shared->counts != 0 && what > step::collect;
-    double verifying = plan->verifying;
-    if (expected.counted) {
-        const candidate_counts counts = count_candidates(rows);
-        verifying = verifying_cost(*plan, counts);
-        expected.after = cost_of_pairs(rows, counts);
-    }
-    if (what == step::sign)
-        expected.phase = plan->signing / processes;
-    else if (what == step::collect)
-        expected.phase = plan->banding / processes;
-    else if (last)
-        expected.phase = verifying / processes;
-    expected.after += ((what < step::collect ? plan->banding : 0) + (last ? 0 : verifying)) / processes;
-    return expected;
-}
-
 } // namespace
 
 void start_steps(row_set& rows)
@@ -163,7 +117,6 @@ void do_step(row_set& rows, step what)
     assert(rows.shared != nullptr && rows.member == 0 && rows.shared->processes > 0);
     host& owner = *rows.owner;
     shared_rows& shared = *rows.shared;
-    owner.cost = cost_of(rows, what);
     memory_budget& budget = *rows.budget;
     shared.step = what;
     shared.next_unit = 0;
@@ -176,20 +129,6 @@ void do_step(row_set& rows, step what)
         owner.meet_workers(owner);
     budget.used += shared.used;
     budget.filed += shared.filed;
-    owner.cost.reset();
-}
-
-void expect_candidates(row_set& rows, const candidate_counts& counts, std::uint64_t done, std::uint64_t units)
-{
-    assert(done > 0 && done <= units);
-    std::optional<expected_cost>& cost = rows.owner->cost;
-    if (rows.member != 0 || !cost)
-        return;
-    const double share = static_cast<double>(done) / static_cast<double>(units);
-    cost->after =
-        (verifying_cost(*rows.task.plan, counts) / rows.shared->processes + cost_of_pairs(rows, counts)) / share;
-    // Buckets differ greatly from band to band, so a few bands are not a reliable sample.
-    cost->counted = 2 * done * rows.shared->processes >= units;
 }
 
 void help(host& owner, shared_number number, std::uint32_t member)

@@ -75,7 +75,6 @@ struct shared_rows {
     int range_bits;
     std::uint32_t range_count;
     shared_number candidates;        // store_notes of each member's candidates, one for each range
-    shared_number counts;            // each member's candidate_counts
     shared_number large_bucket_list; // each member's store_note of its list of large_bucket
     shared_number large_bucket_rows; // each member's store_note of the rows of these buckets
 
@@ -120,11 +119,6 @@ void do_part(row_set& rows);
 
 // Does a step with all processes. Call this only in process 0.
 void do_step(row_set& rows, step what);
-
-// Tells the host the expected cost of verifying. `counts` are the candidates that this process has found in `done`
-// units, and `units` is the number of units of all processes together. The cost counts as known
-// (expected_cost::counted) once about half of the units are done.
-void expect_candidates(row_set& rows, const candidate_counts& counts, std::uint64_t done, std::uint64_t units);
 
 // Does one process's part of the current step. Process `member` calls this with its own host. `rows` is the number of
 // the memory that holds the shared_rows. From the shared_rows, a row_set is made for the step.

@@ -94,17 +94,6 @@ void verify_candidates(void* of,
         add_pair(self.found, self.of_row.values[i]);
 }
 
-// Tells the host the expected cost of emitting the pairs of all ranges. Call this when the ranges before `range` are
-// done. The other processes are assumed to have found as many pairs as this one.
-void expect_emitting(const found_pairs& found, std::uint32_t range)
-{
-    const row_set& rows = *found.rows;
-    if (rows.member != 0 || !rows.owner->cost)
-        return;
-    const double pairs = static_cast<double>(found.store->size / sizeof(found_pair)) * rows.shared->processes;
-    rows.owner->cost->after = pairs * rows.shared->range_count / range * emitting_cost;
-}
-
 void find_rights(row_set& rows)
 {
     assert(rows.first_count <= rows.count);
@@ -122,10 +111,8 @@ void verify_units(row_set& rows)
     start_candidates(self.candidates, rows);
     start_verifier(self.check, rows);
     start_found(self.found, rows);
-    each_range(self.found, [&self](std::uint32_t range) {
-        each_row(self.candidates, range, &self, verify_candidates);
-        expect_emitting(self.found, range + 1);
-    });
+    each_range(self.found,
+               [&self](std::uint32_t range) { each_row(self.candidates, range, &self, verify_candidates); });
     end_found(self.found);
 }
 
@@ -136,24 +123,16 @@ void emit_pairs(row_set& rows, pair_sink emit)
 {
     host& owner = *rows.owner;
     const std::uint64_t found = count_found(rows);
-    const double cost = static_cast<double>(found) * emitting_cost;
-    const auto expect = [&](std::optional<double> phase, double after) {
-        if (rows.task.plan)
-            owner.cost = {rows.count, phase, after, true};
-    };
-    expect(std::nullopt, cost);
     for (std::uint32_t row = 0; row < rows.count; row++) {
         report(owner, "returning pairs of equal rows", row, rows.count);
         if (rows.leader[row] == row && rows.next[row] != no_row)
             emit_all(rows, emit, {row, row, 1});
     }
-    expect(cost, 0);
     std::uint64_t emitted = 0;
     each_found(rows, [&](const found_pair& near) {
         report(owner, "returning pairs", emitted++, found);
         emit_all(rows, emit, near);
     });
-    owner.cost.reset();
 }
 
 } // namespace

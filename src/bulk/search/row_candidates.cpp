@@ -26,8 +26,6 @@ struct collector {
     growing<std::array<std::uint32_t, 2>> likely; // a bucket's pairs that may be near, as positions in the bucket
     byte_store* large_buckets;
     byte_store* large_rows;
-    std::uint64_t meetings; // how often count_meeting() was called
-    candidate_counts counts;
 };
 
 // A member has a store with the candidates that it has collected for a range. Returns the note of this store: what
@@ -44,20 +42,6 @@ void record_candidate(collector& all, std::uint32_t row, std::uint32_t met)
     append(*all.ranges[row >> all.rows->shared->range_bits], &candidate, sizeof(candidate));
 }
 
-// Counts a meeting: two rows that share a bucket. The number of different pairs, and the number of pairs that may be
-// near, are estimated from every 256th meeting. Two rows that share n bands meet n times, so each of their meetings has
-// the weight 1 / n.
-void count_meeting(collector& all, std::uint32_t row, std::uint32_t met)
-{
-    constexpr std::uint64_t one_of = 256;
-    if (++all.meetings % one_of != 0)
-        return;
-    const double share = static_cast<double>(one_of) / std::max(1, count_shared_bands(all.check, row, met));
-    all.counts.pairs += share;
-    if (may_be_near(all.check, row, met))
-        all.counts.likely += share;
-}
-
 // Whether the rows at positions a and b of a bucket are known to have shared an earlier bucket.
 bool were_together(const collector& all, std::size_t a, std::size_t b)
 {
@@ -65,23 +49,20 @@ bool were_together(const collector& all, std::size_t a, std::size_t b)
     return before[a] == before[b] && before[a] != 0;
 }
 
-// Counts a meeting of the rows at positions a and b of a bucket, and records them as candidates unless they are known
-// to have shared an earlier bucket.
+// Records the rows at positions a and b of a bucket as candidates, unless they are known to have shared an earlier
+// bucket.
 void record_two(collector& all, std::span<const std::uint32_t> bucket, std::size_t a, std::size_t b)
 {
     const row_set& rows = *all.rows;
-    const auto record = [&](std::uint32_t row, std::uint32_t met) {
-        count_meeting(all, row, met);
-        if (!were_together(all, a, b))
-            record_candidate(all, row, met);
-    };
+    if (were_together(all, a, b))
+        return;
     if (rows.rights == nullptr) {
-        record(bucket[a], bucket[b]);
+        record_candidate(all, bucket[a], bucket[b]);
         return;
     }
     for (const auto& [left, right] : {std::pair(bucket[a], bucket[b]), {bucket[b], bucket[a]}})
         if (is_left(rows, left) && is_right(rows, right) && verifies(rows, left, right))
-            record(left, right);
+            record_candidate(all, left, right);
 }
 
 // For each row of a bucket, copies the number of the row's previous bucket to all.before. Then records the current
@@ -134,15 +115,9 @@ void record_large(collector& all, std::span<const std::uint32_t> bucket)
         return;
     const auto count = static_cast<std::uint32_t>(all.large_buckets->size / sizeof(at));
     append(*all.large_buckets, &at, sizeof(at));
-    std::uint64_t lefts = 0;
-    std::uint64_t both = 0; // rows that are left and right; of two such rows, only the first verifies the other
     for (const std::uint32_t row : bucket)
-        if (is_left(rows, row)) {
+        if (is_left(rows, row))
             record_candidate(all, row, bucket_mark | (count * rows.shared->processes + rows.member));
-            lefts++;
-            both += is_right(rows, row);
-        }
-    all.counts.bucket_pairs += static_cast<double>(lefts * at.count - both * (both + 1) / 2);
 }
 
 void record_bucket(collector& all, std::span<const std::uint32_t> bucket)
@@ -218,7 +193,6 @@ void leave_stores(const collector& all)
         leave_store(all.ranges[range], note_of(rows, rows.member, range));
     leave_store(rows, all.large_buckets, rows.shared->large_bucket_list);
     leave_store(rows, all.large_rows, rows.shared->large_bucket_rows);
-    find_shared<candidate_counts>(rows, rows.shared->counts)[rows.member] = all.counts;
 }
 
 } // namespace
@@ -229,7 +203,6 @@ void collect_candidates(row_set& rows, bool for_clusters)
     shared.for_clusters = for_clusters;
     choose_ranges(shared);
     allocate_shared<store_note>(*rows.owner, shared.candidates, shared.processes * std::size_t{shared.range_count});
-    allocate_shared<candidate_counts>(*rows.owner, shared.counts, shared.processes);
     expect_stores(rows, shared.large_bucket_list);
     expect_stores(rows, shared.large_bucket_rows);
     do_step(rows, step::collect);
@@ -241,9 +214,8 @@ void collect_of_units(row_set& rows)
     start_collector(all, rows);
     bucket_walk walk;
     start_walk(walk, rows, rows.leader);
-    std::uint64_t units = 0;
     while (walk_next(walk, "looking for candidates", [&all](auto bucket) { record_bucket(all, bucket); }))
-        expect_candidates(rows, all.counts, ++units, unit_count(rows));
+        ;
     leave_stores(all);
 }
 

@@ -122,34 +122,6 @@ bool may_be_near(verifier& state, std::uint32_t a, std::uint32_t b)
     return compare_signatures(state, a, b).has_value();
 }
 
-int count_shared_bands(verifier& state, std::uint32_t a, std::uint32_t b)
-{
-    const row_set& rows = *state.rows;
-    state.first_slots = no_row; // slots[0] will be overwritten
-    const bool split = rest_bytes(rows) > 0;
-    const void* const starts[] = {fetch_start(rows, a, state.slots[0]), fetch_start(rows, b, state.slots[1])};
-    const void* const rests[] = {split ? fetch_rest(rows, a, state.slots[2]) : nullptr,
-                                 split ? fetch_rest(rows, b, state.slots[3]) : nullptr};
-    const std::size_t bytes = slot_bytes(rows.kept.bits, 1);
-    const auto is_equal = [&](std::size_t slot) {
-        const std::size_t at_start = rows.start.num_hashes;
-        const auto& slots = slot < at_start ? starts : rests;
-        const std::size_t offset = (slot < at_start ? slot : slot - at_start) * bytes;
-        return std::memcmp(static_cast<const char*>(slots[0]) + offset,
-                           static_cast<const char*>(slots[1]) + offset,
-                           bytes) == 0;
-    };
-    const band_choice shape = rows.task.shape;
-    int shared = 0;
-    for (int band = 0; band < shape.bands; band++) {
-        int row = 0;
-        while (row < shape.rows && is_equal(static_cast<std::size_t>(band * shape.rows + row)))
-            row++;
-        shared += row == shape.rows;
-    }
-    return shared;
-}
-
 bool can_gather(const verifier& state) { return state.rows->kept.bits == 8; }
 
 void gather_starts(verifier& state, std::span<const std::uint32_t> rows)

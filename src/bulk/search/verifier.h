@@ -40,9 +40,6 @@ void accept_all(verifier& state);
 // Whether two rows may be near, judged by their signatures. This check comes before an exact comparison.
 bool may_be_near(verifier& state, std::uint32_t a, std::uint32_t b);
 
-// How many bands two rows share, judged by the kept bits of their slots.
-int count_shared_bands(verifier& state, std::uint32_t a, std::uint32_t b);
-
 // gather_starts() copies the first slots of many rows side by side, and each_likely() compares only these slots.
 // can_gather() returns whether slots have 8 bits, as gathering requires.
 bool can_gather(const verifier& state);

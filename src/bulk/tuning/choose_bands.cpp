@@ -129,18 +129,7 @@ bands_plan foretell(const bands_wanted& wanted,
         .banding = banding,
         .verifying = verifying,
         .look = costs.look,
-        .check = rest + (wanted.exact ? costs.check : 0),
     };
-}
-
-double verifying_cost(const bands_plan& plan, const candidate_counts& counts) noexcept
-{
-    const double of_pairs = counts.pairs * plan.look + counts.likely * plan.check;
-    // Pairs of large buckets are assumed to be as similar as the sample's candidates. A pair is verified only once,
-    // however many buckets its rows share. For clusters, this estimate is too high, because pairs of rows that are
-    // already connected are skipped.
-    const double of_bucket_pair = plan.meetings == 0 ? plan.look : plan.verifying / plan.meetings;
-    return of_pairs + counts.bucket_pairs * of_bucket_pair;
 }
 
 bands_plan choose_by_cost(const bands_wanted& wanted, agreement_counts sample, const work_costs& costs) noexcept

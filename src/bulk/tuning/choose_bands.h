@@ -80,8 +80,7 @@ struct bands_plan {
     double signing;
     double banding;
     double verifying;
-    double look;  // the cost of comparing the starts of a candidate's signatures
-    double check; // the additional cost of a candidate that may be near, by the starts of its signatures
+    double look; // the cost of comparing the starts of a candidate's signatures
 };
 
 // The expected recall for which bands are chosen when a recall is promised. Results scatter around the expected recall,
@@ -91,19 +90,6 @@ double recall_to_expect(double promised) noexcept;
 
 // The cheapest choice that reaches the wanted recall at the threshold.
 bands_plan choose_by_cost(const bands_wanted& wanted, agreement_counts sample, const work_costs& costs) noexcept;
-
-// Approximate numbers of the candidates that a process has collected.
-struct candidate_counts {
-    double pairs;        // different pairs of small buckets
-    double likely;       // how many of these pairs may be near, as far as their signatures show
-    double bucket_pairs; // pairs of rows in large buckets; a pair counts once for each such bucket
-};
-
-// The cost of returning a pair to the user, in nanoseconds (test/bench/RESULTS.md).
-constexpr double emitting_cost = 400;
-
-// The cost of verifying these candidates, in nanoseconds.
-double verifying_cost(const bands_plan& plan, const candidate_counts& counts) noexcept;
 
 // Predicts the costs of a choice: this number of hashes, with these bands and rows.
 bands_plan foretell(const bands_wanted& wanted,

@@ -15,18 +15,19 @@ struct bulk_request {
     double recall;
     banding shape; // bands = 0: still to be chosen (choice.cpp)
     verification verify;
-    int max_bucket;         // 0: no limit
-    scheme texts;           // how texts are signed
-    bool hashes_given;      // the user has specified texts.num_hashes
-    const char* signing;    // the first given argument that determines how texts are signed, or null
-    const char* texts_only; // why signatures cannot be used; null: they can
-    bool sets_only;         // texts are compared as sets, and not signed
-    bool weighted;          // rare shingles count more than common ones
-    Oid id_type;            // InvalidOid: whatever type the query returns
-    bool notes_short_texts; // a NOTICE says if texts are too short for these arguments
-    bool ranked;            // the query may have a column "rank"
-    bool lone_ids;          // ids of empty and NULL texts are kept, too
-    bool whole_slots;       // signatures of texts must keep all their slots
+    int max_bucket;                      // 0: no limit
+    scheme texts;                        // how texts are signed
+    bool hashes_given;                   // the user has specified texts.num_hashes
+    const char* signing;                 // the first given argument that determines how texts are signed, or null
+    const char* texts_only;              // why signatures cannot be used; null: they can
+    bool sets_only;                      // texts are compared as sets, and not signed
+    bool weighted;                       // rare shingles count more than common ones
+    Oid id_type;                         // InvalidOid: whatever type the query returns
+    bool notes_short_texts;              // a NOTICE says if texts are too short for these arguments
+    bool ranked;                         // the query may have a column "rank"
+    bool lone_ids;                       // ids of empty and NULL texts are kept, too
+    bool whole_slots;                    // signatures of texts must keep all their slots
+    std::span<const char* const> phases; // for the progress of the call (phases.h); empty: they have no numbers
 };
 
 // The arguments that lsh_pairs() and lsh_clusters() share, in order. An argument after the threshold is NULL if the

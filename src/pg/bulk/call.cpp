@@ -303,6 +303,7 @@ void prepare_call(bulk_call& fresh, FunctionCallInfo fcinfo, const bulk_request&
     start_host(fresh);
     start_reporting(fresh);
     fresh.wanted = wanted;
+    fresh.phases = wanted.phases;
     fresh.budget = make_budget(fresh);
     fresh.signature_type = signature_type(fcinfo->flinfo->fn_oid);
     fresh.is_internal = get_func_name(fcinfo->flinfo->fn_oid)[0] == '_';

@@ -86,10 +86,7 @@ void answer_interrupts(bulk::host&) { CHECK_FOR_INTERRUPTS(); }
 void report_progress(bulk::host& host, const char* phase, std::uint64_t done, std::uint64_t total)
 {
     bulk_host& self = self_of(host);
-    progress_step step = {phase, phase != self.phase, done, total, self.estimated, {}};
-    if (self.cost)
-        step.cost = {self.cost->rows, self.cost->phase, self.cost->after, self.cost->counted};
-    show_progress(self.shown, step);
+    show_progress(self.shown, {phase, self.phases, phase != self.phase, done, total, self.estimated});
 }
 
 std::span<const std::uint8_t> read_document_again(bulk::host& host, std::uint64_t place)

@@ -29,8 +29,9 @@ struct bulk_host : bulk::host {
     MemoryContext memory;  // where the engine allocates; during a phase, a context that is deleted when the phase ends
     MemoryContext lasting; // lasts as long as the call
     progress shown;
-    bool estimated;   // the total of the current phase is an estimate
-    bool is_internal; // another function of ours has made the query; errors do not show it
+    std::span<const char* const> phases; // the phases of the call, in order, those that it may skip included
+    bool estimated;                      // the total of the current phase is an estimate
+    bool is_internal;                    // another function of ours has made the query; errors do not show it
 
     rereading again;
     bool from_texts; // documents are texts; false: they are signatures

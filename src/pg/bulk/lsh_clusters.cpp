@@ -1,5 +1,6 @@
 // lsh_clusters(): the clusters of a query's rows. The best row of each cluster is its representative.
 #include "pg/bulk/call.h"
+#include "pg/bulk/phases.h"
 #include "pg/errors.h"
 #include "pg/extension.h"
 
@@ -130,6 +131,7 @@ Datum return_clusters(const call_form& form)
     const int apart = position_of(form, arg_apart);
     bulk_request wanted = arg_bulk(form);
     arg_weight(form, arg_weighting, wanted);
+    wanted.phases = wanted.weighted ? std::span<const char* const>(weighted_phases) : cluster_phases;
     wanted.ranked = true;
     for (const int option : {near_representative, singletons})
         refuse_null(fcinfo, option);

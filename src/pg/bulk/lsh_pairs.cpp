@@ -1,6 +1,7 @@
 // Functions that return pairs of rows, within one query or between two queries. lsh_pairs() returns pairs of
 // near-duplicates; lsh_contained() returns pairs of a text and another text that contains it.
 #include "pg/bulk/call.h"
+#include "pg/bulk/phases.h"
 #include "pg/errors.h"
 #include "pg/extension.h"
 #include "pg/signer.h"
@@ -85,6 +86,7 @@ Datum return_pairs(const call_form& form)
 
     bulk_request wanted = arg_bulk(form);
     arg_weight(form, arg_weighting, wanted);
+    wanted.phases = wanted.weighted ? std::span<const char* const>(weighted_phases) : pair_phases;
     pair_call& call = read_rows(form, wanted, position_of(form, arg_other_query), position_of(form, arg_apart));
     if (row_count(call) > 1 && wanted.weighted) {
         bulk::find_weighted_pairs(*call.rows, call.crossing, put_pair<is_falling>);
@@ -111,6 +113,7 @@ Datum return_contained(const call_form& form)
     wanted.texts = default_text_scheme;
     wanted.texts.shingles = arg_shingling(fcinfo, position_of(form, arg_shingle_size));
     wanted.sets_only = true;
+    wanted.phases = contained_phases;
     wanted.texts_only = "The signature of a large text says little about a small one in it.";
     pair_call& call = read_rows(form, wanted, position_of(form, arg_other_query), std::nullopt);
     if (row_count(call) > 1)

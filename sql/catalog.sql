@@ -74,7 +74,7 @@ SELECT p.oid::regprocedure AS function, prosrc, probin FROM functions p JOIN pg_
 -- calls these functions for types, casts, operators, aggregates, indexes and triggers. The second query excepts
 -- functions with other callers: the planner calls _minhash_query, the triggers of band tables call
 -- _lsh_require_band_table, lsh_create_band_table, lsh_drop_band_table and lsh_refresh_clusters call what they do as the
--- owner, refreshes call the functions of kept clusters, and doc/examples/distributed_pairs.sql calls _lsh_scatter and
+-- owner, refreshes call the functions of kept clusters, and doc/distributed/ calls _lsh_scatter and
 -- _lsh_gather.
 CREATE TEMP VIEW internal AS SELECT p.* FROM functions p
 WHERE ARRAY['internal', 'trigger', 'index_am_handler']::regtype[]::oid[] && (proargtypes::oid[] || prorettype)

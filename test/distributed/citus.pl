@@ -1,4 +1,4 @@
-# Tests doc/more-than-one-server.md on Citus, by hand: its SQL is run on a coordinator and three workers, then on a
+# Tests doc/distributed/more-than-one-server.md on Citus, by hand: its SQL is run on a coordinator and three workers, then on a
 # fourth worker, too. Lookups, pairs and clusters must be those of one server: for ids of both signs and of type uuid,
 # after texts are added, committed late, changed and deleted, after a node is added during a job, and after faults in
 # every step. test/distributed/citus.sh runs it; test/tap/Distributed.pm explains MINHASH_TEXTS.
@@ -110,7 +110,7 @@ cost('lsh_pairs() on the coordinator', \@nodes, sub {
     result_of("CREATE TABLE on_coordinator AS SELECT * FROM lsh_pairs('SELECT id, minhash_compress(sig, 16) FROM docs')");
 });
 compare_query($coordinator, 'TABLE on_coordinator', "SELECT * FROM lsh_pairs('$of_signatures')", 'lsh_pairs() on the coordinator');
-result_of($blocks{install}[0] =~ s{doc/examples}{$ENV{TESTDIR}/examples}r);
+result_of($blocks{install}[0] =~ s{doc/distributed}{$ENV{TESTDIR}/distributed}r);
 my $all_pairs = $blocks{'Citus, all pairs'}[0];
 cost('all pairs', \@nodes, sub { result_of($all_pairs) });
 compare_query($coordinator, 'TABLE doc_pairs', $wanted, 'pairs of three workers are those of one server');

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# By hand: runs the recipe of doc/more-than-one-server.md on Citus, with a coordinator and three workers on this
+# By hand: runs the recipe of doc/distributed/more-than-one-server.md on Citus, with a coordinator and three workers on this
 # machine, and compares the result with one server.
 #
 #   citus.sh SOURCE

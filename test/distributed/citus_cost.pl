@@ -85,7 +85,7 @@ sub all_pairs
 result_of($blocks{'Citus, tables'}[0] =~ s/CREATE INDEX.*//r);
 cost('texts', \@nodes, sub { result_of('INSERT INTO docs ' . texts(1, $count)) });
 result_of('VACUUM ANALYZE docs');
-result_of($blocks{install}[0] =~ s{doc/examples}{$ENV{TESTDIR}/examples}r);
+result_of($blocks{install}[0] =~ s{doc/distributed}{$ENV{TESTDIR}/distributed}r);
 all_pairs('logged', 'unlogged => false');
 all_pairs('unlogged', 'unlogged => true');
 cost('signatures to the coordinator', \@nodes, sub { result_of('CREATE TABLE small AS SELECT id, minhash_compress(sig, 16) AS sig FROM docs') });

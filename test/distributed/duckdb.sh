@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# By hand: reads the export of doc/more-than-one-server.md with DuckDB, and compares the pairs that DuckDB finds there
+# By hand: reads the export of doc/distributed/more-than-one-server.md with DuckDB, and compares the pairs that DuckDB finds there
 # with those of lsh_pairs().
 #
 #   duckdb.sh DIRECTORY
@@ -19,7 +19,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 # The block of SQL that follows a mark.
-block() { sed -n "/^<!-- $1 -->/,/^\`\`\`$/p" "$here/../../doc/more-than-one-server.md" | sed '1,2d; $d'; }
+block() { sed -n "/^<!-- $1 -->/,/^\`\`\`$/p" "$here/../../doc/distributed/more-than-one-server.md" | sed '1,2d; $d'; }
 
 run() { psql -XqAt -v ON_ERROR_STOP=1 "$@"; }
 

@@ -5,10 +5,10 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 status=0
 
-for page in README.md doc/*.md; do
+for page in README.md doc/*.md doc/distributed/*.md; do
     test=$(test/tools/page_sql.sh --name "$page")
     # test/tap/610 runs the SQL of this page.
-    [[ $page != doc/more-than-one-server.md ]] || continue
+    [[ $page != doc/distributed/more-than-one-server.md ]] || continue
     if grep -q '^```sql$' "$page" && [[ ! -e $test || ! -e expected/$(basename "$test" .sql).out ]]; then
         echo "$page has no $test, or no expected output"
         status=1
@@ -62,5 +62,5 @@ perl -CSD -e '
             if $page =~ /^doc/ && $page !~ /reference/ && $text !~ /^## What can go wrong$(?!.*^## )/ms;
     }
     exit $failed;
-' README.md doc/*.md || status=1
+' README.md doc/*.md doc/distributed/*.md || status=1
 exit $status

@@ -1,4 +1,4 @@
-# Runs the SQL of doc/more-than-one-server.md on three servers and a coordinator, which connect through postgres_fdw.
+# Runs the SQL of doc/distributed/more-than-one-server.md on three servers and a coordinator, which connect through postgres_fdw.
 # Lookups must transfer only their answer, pairs and clusters must be the same as on one server, and servers that do not
 # match must be refused. Distributed.pm explains MINHASH_TEXTS.
 use strict;
@@ -137,7 +137,7 @@ is( cost('lsh_pairs() on the coordinator', [ @servers, $coordinator ],
         sub { $coordinator->safe_psql('postgres', $blocks{'on the coordinator'}[0]) }),
     $coordinator->safe_psql('postgres', "SELECT count(*) FROM lsh_pairs('$of_signatures', threshold => 0.8)"),
     'lsh_pairs() on the coordinator');
-$coordinator->safe_psql('postgres', $blocks{install}[0] =~ s{doc/examples}{$ENV{TESTDIR}/examples}r);
+$coordinator->safe_psql('postgres', $blocks{install}[0] =~ s{doc/distributed}{$ENV{TESTDIR}/distributed}r);
 cost('all pairs by all servers', [ @servers, $coordinator ],
     sub { $coordinator->safe_psql('postgres', $blocks{'all pairs by all servers'}[0]) });
 compare_query($coordinator, 'TABLE doc_pairs', $wanted, 'pairs of three servers are those of one');

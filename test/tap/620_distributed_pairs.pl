@@ -1,4 +1,4 @@
-# Runs doc/examples/distributed_pairs.sql on three servers and a coordinator, which connect through postgres_fdw. The
+# Runs doc/distributed/distributed_pairs.sql on three servers and a coordinator, which connect through postgres_fdw. The
 # pairs must be those of one server: for ids of any type and sign, after texts are added, committed late, changed and
 # deleted, and after a server is killed, a session cancelled, or a table emptied in any step. test/distributed/citus.pl
 # does the same on Citus.
@@ -44,7 +44,7 @@ for my $server ($coordinator, @servers) {
             dbname 'postgres'); CREATE USER MAPPING FOR CURRENT_USER SERVER "server %d";}, $_, $servers[$_]->host,
             $servers[$_]->port, $_ } 0 .. $count - 1);
 }
-result_of("\\i $ENV{TESTDIR}/examples/distributed_pairs.sql");
+result_of("\\i $ENV{TESTDIR}/distributed/distributed_pairs.sql");
 
 # The texts on one server, and the same texts spread over the servers by no rule that the job knows. Half of the ids are
 # negative.
@@ -94,7 +94,7 @@ result_of(job('key {id} {me}', '"Pairs of "" keys"', ', star_above => NULL'));
 compare_query($coordinator, 'TABLE "Pairs of "" keys"', wanted('key'), 'pairs of uuid');
 result_of(job('No.', 'exact_pairs', q{, body => 'The wording', star_above => NULL, unlogged => true}));
 compare_query($coordinator, 'TABLE exact_pairs', wanted('id', exactly => 1), 'exact pairs');
-result_of("\\i $ENV{TESTDIR}/examples/distributed_pairs.sql");
+result_of("\\i $ENV{TESTDIR}/distributed/distributed_pairs.sql");
 result_of($by_number);
 compare_query($coordinator, 'TABLE pairs_of_numbers', wanted('id'), 'the same job once more, by a file that was loaded again');
 
@@ -256,7 +256,7 @@ for my $me (0 .. $count - 1) {
     $servers[$me]->safe_psql('sorted', "CREATE TABLE named AS SELECT CASE WHEN id % 2 = 0 THEN 'a' ELSE 'B' END || id AS id,
         minhash(repeat(md5((id / 6)::text), 9) || id) AS mh FROM generate_series(1, 600) AS id WHERE id % 3 = $me; CREATE UNIQUE INDEX ON named (id)");
 }
-$coordinator->safe_psql('sorted', "\\i $ENV{TESTDIR}/examples/distributed_pairs.sql");
+$coordinator->safe_psql('sorted', "\\i $ENV{TESTDIR}/distributed/distributed_pairs.sql");
 $coordinator->safe_psql('sorted', qq{CALL lsh_distributed_pairs('named', 'id', 'mh', 'named_pairs', threshold => 0.7, servers => '{$names}')});
 is($coordinator->safe_psql('sorted', q{SELECT count(*) > 300, count(*) - count(DISTINCT (least(left_id, right_id), greatest(left_id, right_id))),
     count(*) FILTER (WHERE left_id COLLATE "C" > right_id) FROM named_pairs}), 't|0|0', 'ids that servers sort differently');

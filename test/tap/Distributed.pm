@@ -1,4 +1,4 @@
-# Helpers for tests of several servers: the SQL of doc/more-than-one-server.md, the texts, the comparison with one
+# Helpers for tests of several servers: the SQL of doc/distributed/more-than-one-server.md, the texts, the comparison with one
 # server, and what a step costs.
 #
 # MINHASH_TEXTS=1000000 is the long form, which also prints costs.
@@ -24,7 +24,7 @@ sub text_count { return is_measured() ? $ENV{MINHASH_TEXTS} : 3000; }
 # The page's blocks of SQL, found by the text before them.
 sub blocks_of_page
 {
-    my $page = slurp_file("$ENV{TESTDIR}/more-than-one-server.md");
+    my $page = slurp_file("$ENV{TESTDIR}/distributed/more-than-one-server.md");
     my %blocks;
     push @{ $blocks{$1} }, $2 while $page =~ /<!-- (.*?) -->\n```sql\n(.*?)\n```/gs;
     my $marked = map { @$_ } values %blocks;

@@ -42,7 +42,7 @@ if [[ $1 == --name ]]; then
 elif [[ $1 == --all ]]; then
     # tap/610 runs the SQL of this page, on several servers.
     for page in README.md doc/*.md; do
-        if [[ $page != doc/more-than-one-server.md ]] && grep -q '^```sql$' "$page"; then
+        if [[ $page != doc/distributed/more-than-one-server.md ]] && grep -q '^```sql$' "$page"; then
             print_sql "$page" >"$(test_of "$page")"
         fi
     done

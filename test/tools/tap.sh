@@ -66,7 +66,7 @@ if (($# == 0)); then
 fi
 cp "$@" test/tap/*.pm "$dir/tap"
 cp doc/*.md "$dir" # pages whose SQL is run
-cp -r doc/examples "$dir"
+cp -r doc/examples doc/distributed "$dir"
 if ((EUID == 0)); then
     chown -R "$name" "$dir"
 fi

@@ -1,10 +1,10 @@
 -- All near-duplicate pairs of texts that are spread over the workers of Citus, or over several servers, by one command
 -- that may be cancelled, fail or crash at any point and is then called again. For psql, on the coordinator:
 --
---   \i doc/examples/distributed_pairs.sql
+--   \i doc/distributed/distributed_pairs.sql
 --   CALL lsh_distributed_pairs('letters', 'letter_no', 'mh', 'letter_pairs');
 --
--- doc/more-than-one-server.md says what it costs, doc/how-servers-share-work.md how it works. It is SQL and PL/pgSQL,
+-- doc/distributed/more-than-one-server.md says what it costs, doc/distributed/how-servers-share-work.md how it works. It is SQL and PL/pgSQL,
 -- yours to read and to change, and runs with the rights and along the search_path of whoever calls it. A later version
 -- of this file is loaded over an earlier one.
 --

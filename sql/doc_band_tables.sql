@@ -13,8 +13,10 @@ INSERT INTO articles VALUES
 ALTER TABLE articles ADD COLUMN sig minhash_signature GENERATED ALWAYS AS (minhash(body)) STORED;
 CREATE TABLE article_bands (key bigint, id bigint, PRIMARY KEY (key, id));
 INSERT INTO article_bands SELECT key, id FROM articles, lsh_bands(sig, bands => 13, rows => 7);
-SELECT DISTINCT x.id, y.id AS candidate
-FROM article_bands x JOIN article_bands y ON x.key = y.key AND x.id < y.id ORDER BY 1, 2;
+SELECT DISTINCT a.id, b.id AS near_duplicate, minhash_similarity(a.sig, b.sig) AS estimated
+FROM article_bands x JOIN article_bands y ON x.key = y.key AND x.id < y.id
+     JOIN articles a ON a.id = x.id JOIN articles b ON b.id = y.id
+WHERE minhash_similarity(a.sig, b.sig) >= 0.7 ORDER BY estimated DESC, a.id, b.id;
 
 DROP TABLE article_bands;       -- the one made by hand
 SELECT lsh_create_band_table('articles', threshold => 0.8, recall => 0.95);
@@ -61,6 +63,18 @@ UPDATE articles SET language = CASE WHEN id IN (3, 6) THEN 'en-GB' ELSE 'en-US' 
 SELECT DISTINCT a.id, b.id AS candidate
 FROM articles_bands x JOIN articles_bands y ON x.key = y.key AND x.id < y.id
      JOIN articles a ON a.id = x.id JOIN articles b ON b.id = y.id AND b.language = a.language ORDER BY 1, 2;
+
+CREATE TABLE article_slots AS
+    SELECT id, s[1] AS s1, s[2] AS s2, s[3] AS s3, s[4] AS s4, s[5] AS s5, s[6] AS s6
+    FROM articles, LATERAL (VALUES (sig::bigint[])) AS slots (s) WHERE id < 5;
+SELECT a.id, b.id AS candidate
+FROM article_slots a JOIN article_slots b ON a.id < b.id
+ AND ((a.s1, a.s2, a.s3) = (b.s1, b.s2, b.s3) OR (a.s4, a.s5, a.s6) = (b.s4, b.s5, b.s6))
+ORDER BY 1, 2;
+SELECT DISTINCT a.id, b.id AS candidate
+FROM articles a CROSS JOIN lsh_bands(a.sig, bands => 2, rows => 3) x
+JOIN (articles b CROSS JOIN lsh_bands(b.sig, bands => 2, rows => 3) y) ON x.key = y.key AND a.id < b.id
+WHERE b.id < 5 ORDER BY 1, 2;
 
 SET client_min_messages = warning;
 DROP SCHEMA page CASCADE;

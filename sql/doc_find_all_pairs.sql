@@ -17,22 +17,20 @@ ALTER TABLE articles ADD COLUMN sig minhash_signature GENERATED ALWAYS AS (minha
 SELECT left_id, right_id, round(similarity::numeric, 3) AS estimate
 FROM lsh_pairs('SELECT id, sig FROM articles', threshold => 0.6) ORDER BY 1, 2;
 
-SELECT left_id, right_id
-FROM lsh_pairs('SELECT id, body, id > 3 AS scope FROM articles', threshold => 0.6) ORDER BY 1, 2;
-
-CREATE TABLE ads (id bigint PRIMARY KEY, body text);
-INSERT INTO ads
-SELECT i, 'Our company is a leader in its field and offers you a modern workplace, flexible hours and a team that '
-    'looks forward to meeting you. Please send your application with the usual documents to our staff. We want you as '
-    || (ARRAY['a driver of forklifts', 'a nurse for nights', 'a clerk in accounting', 'a roofer'])[1 + i % 4] || ' in '
-    || (ARRAY['Ulm', 'Graz'])[1 + i / 4 % 2] || '.' FROM generate_series(1, 8) i;
-SELECT (SELECT count(*) FROM lsh_pairs('TABLE ads', threshold => 0.6)) AS pairs,
-       (SELECT count(*) FROM lsh_pairs('TABLE ads', threshold => 0.6, weight => 'idf')) AS weighted;
+SELECT row_count, pairs, pairs_low, pairs_high, near_share, median_shingles
+FROM lsh_sample('SELECT id, body FROM articles', threshold => 0.6);
 
 SELECT round(similarity::numeric, 2) AS similarity, left(a.body, 36) AS left_text, left(b.body, 36) AS right_text
 FROM lsh_pairs('SELECT id, body FROM articles', threshold => 0.6)
      JOIN articles a ON a.id = left_id JOIN articles b ON b.id = right_id
 ORDER BY similarity DESC;
+
+SELECT left_id, right_id
+FROM lsh_pairs('SELECT id, body, id > 3 AS scope FROM articles', threshold => 0.6) ORDER BY 1, 2;
+
+SELECT left_id AS new_id, right_id AS old_id, round(similarity::numeric, 3) AS similarity
+FROM lsh_pairs('SELECT id, body FROM articles WHERE id > 3', threshold => 0.6,
+               other_query => 'SELECT id, body FROM articles WHERE id <= 3') ORDER BY 1, 2;
 
 CREATE TABLE posts (id bigint PRIMARY KEY, title text, body text);
 INSERT INTO posts VALUES
@@ -58,40 +56,21 @@ CREATE TABLE pages AS SELECT 'site' || id % 2 AS site, id AS nr, body FROM artic
 SELECT left_id, right_id FROM lsh_pairs('SELECT (site, nr), body FROM pages', NULL::record, threshold => 0.8)
 ORDER BY left_id;
 
-SELECT left_id AS new_id, right_id AS old_id, round(similarity::numeric, 3) AS similarity
-FROM lsh_pairs('SELECT id, body FROM articles WHERE id > 3', threshold => 0.6,
-               other_query => 'SELECT id, body FROM articles WHERE id <= 3') ORDER BY 1, 2;
+CREATE TABLE ads (id bigint PRIMARY KEY, body text);
+INSERT INTO ads
+SELECT i, 'Our company is a leader in its field and offers you a modern workplace, flexible hours and a team that '
+    'looks forward to meeting you. Please send your application with the usual documents to our staff. We want you as '
+    || (ARRAY['a driver of forklifts', 'a nurse for nights', 'a clerk in accounting', 'a roofer'])[1 + i % 4] || ' in '
+    || (ARRAY['Ulm', 'Graz'])[1 + i / 4 % 2] || '.' FROM generate_series(1, 8) i;
+SELECT (SELECT count(*) FROM lsh_pairs('TABLE ads', threshold => 0.6)) AS pairs,
+       (SELECT count(*) FROM lsh_pairs('TABLE ads', threshold => 0.6, weight => 'idf')) AS weighted;
+
+CREATE INDEX articles_minhash ON articles USING lsh (minhash(body));
 
 SELECT part, left_id, right_id
 FROM (VALUES (0), (1)) AS parts (part),
      LATERAL lsh_pairs(format('SELECT id, body FROM articles WHERE (id > 2)::int = %L', part), threshold => 0.6)
 ORDER BY part, left_id, right_id;
-
-CREATE TABLE article_bands (key bigint, id bigint, PRIMARY KEY (key, id));
-INSERT INTO article_bands SELECT key, id FROM articles, lsh_bands(sig, bands => 13, rows => 7);
-WITH candidates AS (SELECT DISTINCT x.id AS left_id, y.id AS right_id
-                    FROM article_bands x JOIN article_bands y ON x.key = y.key AND x.id < y.id)
-SELECT a.id, b.id AS near_duplicate, minhash_similarity(a.sig, b.sig) AS estimated, exact
-FROM candidates JOIN articles a ON a.id = left_id JOIN articles b ON b.id = right_id,
-     LATERAL (SELECT shingle_jaccard(a.body, b.body) AS exact OFFSET 0) verified -- computed once
-WHERE minhash_similarity(a.sig, b.sig) >= 0.7 AND exact >= 0.8 ORDER BY exact DESC, a.id, b.id;
-
-CREATE TABLE article_slots AS
-    SELECT id, s[1] AS s1, s[2] AS s2, s[3] AS s3, s[4] AS s4, s[5] AS s5, s[6] AS s6
-    FROM articles, LATERAL (VALUES (sig::bigint[])) AS slots (s);
-SELECT a.id, b.id AS candidate
-FROM article_slots a JOIN article_slots b ON a.id < b.id
- AND ((a.s1, a.s2, a.s3) = (b.s1, b.s2, b.s3) OR (a.s4, a.s5, a.s6) = (b.s4, b.s5, b.s6))
-ORDER BY 1, 2;
-SELECT DISTINCT a.id, b.id AS candidate
-FROM articles a CROSS JOIN lsh_bands(a.sig, bands => 2, rows => 3) x
-JOIN (articles b CROSS JOIN lsh_bands(b.sig, bands => 2, rows => 3) y) ON x.key = y.key AND a.id < b.id
-ORDER BY 1, 2;
-
-SELECT row_count, pairs, pairs_low, pairs_high, near_share, median_shingles
-FROM lsh_sample('SELECT id, body FROM articles', threshold => 0.6);
-
-CREATE INDEX articles_minhash ON articles USING lsh (minhash(body));
 
 CREATE MATERIALIZED VIEW article_pairs AS
     SELECT * FROM lsh_pairs('SELECT id, body FROM page.articles', threshold => 0.6);

@@ -36,18 +36,18 @@ if [[ ${1:-} != --on-server ]]; then
 fi
 page=${PAGE:-$page}
 
-# Prints the ```sql block after the line <!-- demo: NAME --> of the README.
+# Prints the ```sql block after the line <!-- demo: NAME --> of a page, by default the README.
 readme_block() {
-    local block
+    local block page=${2:-$readme}
     block=$(awk -v mark="<!-- demo: $1 -->" '
         { sub(/[ \t\r]+$/, "") }
         $0 == mark              { wanted = 1; next }
         wanted && /^```sql$/    { inside = 1; next }
         inside && /^```$/       { exit }
         inside                  { print }
-    ' "$readme")
+    ' "$page")
     if [[ -z $block ]]; then
-        echo "README.md has no SQL block \"demo: $1\"" >&2
+        echo "$page has no SQL block \"demo: $1\"" >&2
         return 1
     fi
     printf '%s\n' "$block"
@@ -87,10 +87,10 @@ timed() {
     '
 }
 
-# Shows the block of the README and runs it.
+# Shows the block of a page and runs it: show_and_run NAME TITLE [PAGE]
 show_and_run() {
     local block
-    block=$(readme_block "$1") || return 1
+    block=$(readme_block "$1" ${3:+"$3"}) || return 1
     printf '\n%s\n\n%s\n\n' "$2" "$block"
     timed "$1" <<<"$block" | run_psql -P footer=off
 }
@@ -188,7 +188,8 @@ SELECT round(extract(epoch FROM clock_timestamp() - :'start') * 1000, 1) AS mill
 \echo (:milliseconds ms, with all signatures and texts of the candidates)
 SQL
 
-show_and_run join 'By a join of band keys: plain SQL, to combine with any other condition.'
+show_and_run join 'By a join of band keys (doc/band-tables.md): plain SQL, to combine with any other condition.' \
+    "$here/../../doc/band-tables.md"
 run_psql -P footer=off <<'SQL'
 SELECT sum(cardinality(shingles(body))) AS shingles FROM articles \gset
 \echo

@@ -61,12 +61,17 @@ if [[ $packaged != "$version" ]]; then
     status=1
 fi
 
+if ! grep -q "^Version $version[, ]" README.md; then
+    echo "README.md does not say \"Version $version\", as minhash_lsh.control does"
+    status=1
+fi
+
 # Frozen scripts and files about the history contain versions by their nature.
-found=$(test/tools/project_files.sh | grep -vE '^(minhash_lsh\.control|META\.json|CHANGELOG.*|debian/changelog)$' |
+found=$(test/tools/project_files.sh | grep -vE '^(minhash_lsh\.control|META\.json|README\.md|CHANGELOG.*|debian/changelog)$' |
     grep -vE '^src/sql/(released|upgrade)/' |
     xargs -d '\n' grep -nIE "(^|[^0-9.])${version//./\\.}([^0-9.]|\$)") || true
 if [[ -n $found ]]; then
-    echo "the version stands in minhash_lsh.control, META.json and debian/changelog only:"
+    echo "the version stands in minhash_lsh.control, META.json, README.md and debian/changelog only:"
     printf '%s\n' "$found"
     status=1
 fi

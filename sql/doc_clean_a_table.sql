@@ -58,17 +58,10 @@ SELECT id, representative FROM lsh_clusters(
     $$SELECT id, title, btrim(regexp_replace(title, '\D+', ' ', 'g')) AS scope FROM books$$, threshold => 0.7,
     near_representative => true) ORDER BY id;
 
-CREATE INDEX ON books USING lsh (btrim(regexp_replace(title, '\D+', ' ', 'g')), minhash(title));
-SELECT id FROM books
-WHERE btrim(regexp_replace(title, '\D+', ' ', 'g')) = '7'
-      AND minhash_similar(minhash(title), minhash('Handbook of Applied Soil Mechanics (volume 7)'), 0.7);
-
 CREATE TABLE shelf (id bigint, title text, EXCLUDE USING lsh
     (btrim(regexp_replace(title, '\D+', ' ', 'g')) WITH =, minhash(title) WITH %) WITH (threshold = 0.7));
 INSERT INTO shelf SELECT * FROM books ORDER BY id ON CONFLICT DO NOTHING;
 SELECT count(*) AS on_shelf, count(*) FILTER (WHERE id = 101) AS copies FROM shelf;
-
-SELECT left_id, right_id FROM lsh_pairs('SELECT id, title FROM books', threshold => 0.7, weight => 'idf');
 
 SELECT id FROM lsh_clusters('SELECT id, body FROM articles', threshold => 0.6,
                             near_representative => true, singletons => true)
@@ -78,9 +71,6 @@ CREATE TABLE article_pairs AS SELECT * FROM lsh_pairs('SELECT id, body FROM arti
 SELECT threshold, count(DISTINCT cluster_id) AS clusters, count(*) - count(DISTINCT cluster_id) AS superfluous
 FROM lsh_components('SELECT left_id, right_id, similarity FROM article_pairs', thresholds => '{0.6, 0.8, 0.9}')
 GROUP BY threshold ORDER BY threshold;
-
-SELECT width_bucket(similarity, 0.5, 1.0001, 5) * 0.1 + 0.4 AS from, count(*), repeat('#', count(*)::int) AS histogram
-FROM article_pairs GROUP BY 1 ORDER BY 1;
 
 SET client_min_messages = warning;
 DROP SCHEMA page CASCADE;

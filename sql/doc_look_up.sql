@@ -28,12 +28,8 @@ PREPARE look_up_exactly(text) AS
     ORDER BY similarity DESC, id;
 EXECUTE look_up_exactly('A quick brown fox jumps over the lazy dog near the bank of a river.');
 
-SELECT method, num_hashes, unit, shingle_size, seed FROM minhash_scheme((SELECT sig FROM articles WHERE id = 1));
-
 SELECT id, round((sig <%> minhash('A quick brown fox by the river.'))::numeric, 2) AS distance
 FROM articles ORDER BY sig <%> minhash('A quick brown fox by the river.') LIMIT 2;
-
-SELECT records, runs FROM lsh_check('articles_sig', heap => true);
 
 SELECT bands, rows FROM lsh_params(threshold => 0.6);
 DROP INDEX articles_sig;

@@ -2,6 +2,11 @@
 CREATE SCHEMA page;
 SET search_path = page, public;
 
+CREATE TABLE notes (body text, EXCLUDE USING lsh (minhash(body) WITH %));
+INSERT INTO notes VALUES ('The printer on the second floor does not print.');
+INSERT INTO notes VALUES ('The printer on the second floor does not print!') ON CONFLICT DO NOTHING;
+SELECT count(*) AS notes FROM notes;
+
 CREATE TABLE tickets (id bigint PRIMARY KEY, customer int, body text,
     EXCLUDE USING lsh (customer WITH =, minhash(body) WITH %, id WITH <>) WITH (threshold = 0.8));
 INSERT INTO tickets VALUES (1, 7, 'The printer on the second floor does not print.'),
@@ -22,15 +27,6 @@ INSERT INTO comments VALUES (4, 'Thank you, this is just what I was looking for!
 
 INSERT INTO tickets VALUES (4, 7, 'The printer on the second floor does not print!'),
                            (5, 7, 'The lift does not stop on the second floor.') ON CONFLICT DO NOTHING RETURNING id;
-
-CREATE TABLE remarks (id bigint PRIMARY KEY, body text NOT NULL);
-CREATE INDEX ON remarks USING lsh (minhash(body));
-INSERT INTO remarks VALUES (1, 'This answers my question, thank you very much.');
-INSERT INTO remarks
-    SELECT id, body FROM (VALUES (2, 'This answers my question, thank you very much!'),
-                                 (3, 'What does the third argument do?')) AS new (id, body)
-    WHERE NOT EXISTS (SELECT FROM remarks r WHERE minhash_similar(minhash(r.body), minhash(new.body), 0.8))
-    RETURNING id;
 
 CREATE TABLE questions (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, body text NOT NULL,
     CONSTRAINT questions_near EXCLUDE USING lsh (minhash(body) WITH %, id WITH <>) WITH (threshold = 0.8));
@@ -67,6 +63,15 @@ INSERT INTO articles VALUES
     (2, 'Colorless green ideas sleep furiously, or so the linguists say.'),
     (3, 'Nothing like it has been seen before.');
 SELECT id, copy_of FROM articles ORDER BY id;
+
+CREATE TABLE remarks (id bigint PRIMARY KEY, body text NOT NULL);
+CREATE INDEX ON remarks USING lsh (minhash(body));
+INSERT INTO remarks VALUES (1, 'This answers my question, thank you very much.');
+INSERT INTO remarks
+    SELECT id, body FROM (VALUES (2, 'This answers my question, thank you very much!'),
+                                 (3, 'What does the third argument do?')) AS new (id, body)
+    WHERE NOT EXISTS (SELECT FROM remarks r WHERE minhash_similar(minhash(r.body), minhash(new.body), 0.8))
+    RETURNING id;
 
 SET client_min_messages = warning;
 DROP SCHEMA page CASCADE;

@@ -14,13 +14,6 @@ INSERT INTO drafts VALUES
 SELECT contained_id, container_id, round(containment::numeric, 2) AS containment
 FROM lsh_contained('SELECT id, body FROM drafts', threshold => 0.8) ORDER BY 1, 2;
 
-SELECT count(found.containment) AS found, count(*) AS there
-FROM lsh_contained('SELECT id, body FROM drafts WHERE id % 2 = 0', recall => 1,
-                   other_query => 'SELECT id, body FROM drafts') AS there
-     LEFT JOIN lsh_contained('SELECT id, body FROM drafts WHERE id % 2 = 0',
-                             other_query => 'SELECT id, body FROM drafts') AS found USING (contained_id, container_id)
-WHERE contained_id <> container_id;
-
 SELECT contained_id, container_id
 FROM lsh_contained('SELECT id, body FROM drafts WHERE id < 3',
                    other_query => 'SELECT id, body FROM drafts WHERE id >= 3') ORDER BY 1, 2;
@@ -72,6 +65,13 @@ PREPARE who_has(text) AS
     GROUP BY id ORDER BY windows DESC, id;
 EXECUTE who_has('Now we are engaged in a great civil war, testing whether that nation, or any nation so conceived and so
                  dedicated, can long endure. We are met on a great battle-field');
+
+SELECT count(found.containment) AS found, count(*) AS there
+FROM lsh_contained('SELECT id, body FROM drafts WHERE id % 2 = 0', recall => 1,
+                   other_query => 'SELECT id, body FROM drafts') AS there
+     LEFT JOIN lsh_contained('SELECT id, body FROM drafts WHERE id % 2 = 0',
+                             other_query => 'SELECT id, body FROM drafts') AS found USING (contained_id, container_id)
+WHERE contained_id <> container_id;
 
 SELECT min(passage) AS passage, count(DISTINCT id) AS documents
 FROM passages GROUP BY lower(passage) HAVING count(DISTINCT id) > 100;

@@ -27,33 +27,6 @@ SELECT l.id AS lead, c.id AS customer, l.name, c.name AS customer_name, round(si
 FROM matches JOIN leads l ON l.id = left_id JOIN customers c ON c.id = right_id
 WHERE best_of_left AND best_of_right ORDER BY lead;
 
-CREATE FUNCTION word(seed text) RETURNS text LANGUAGE sql AS $$
-    SELECT initcap(translate(left(md5(seed), 7), '0123456789abcdef', 'aeiouaeilnrstmkd')) $$;
-CREATE FUNCTION mistyped(t text, n int) RETURNS text LANGUAGE sql AS $$
-    SELECT overlay(overlay(t PLACING '' FROM 1 + n % length(t) FOR 1) PLACING 'x' FROM 1 + n % 7 FOR 1) $$;
-CREATE TABLE list AS
-    SELECT i AS id, word('given' || i % 199) AS given, word('family' || home % 701) AS family,
-           word('street' || home % 401) || ' Street ' || home % 60 || ', ' || word('town' || home % 31) AS address
-    FROM generate_series(1, 3000) i, LATERAL (SELECT CASE WHEN i < 500 THEN i / 2 ELSE i END AS home) h;
-CREATE TABLE other_list AS
-    SELECT id, CASE WHEN id % 4 = 0 THEN mistyped(family || ', ' || given, id)
-                    ELSE mistyped(given || ' ' || family, id) END AS name,
-           mistyped(CASE WHEN id % 9 = 0 THEN split_part(address, ',', 1) ELSE replace(address, 'Street', 'St') END,
-                    id / 2) AS address
-    FROM list WHERE id <= 2000
-    UNION ALL SELECT i, word('given' || i) || ' ' || word('family' || i), word('street' || i) || ' Street ' || i % 60
-    FROM generate_series(5001, 6000) i;
-WITH matches AS (
-    SELECT *, row_number() OVER (PARTITION BY left_id ORDER BY similarity DESC, right_id) = 1
-              AND row_number() OVER (PARTITION BY right_id ORDER BY similarity DESC, left_id) = 1 AS best
-    FROM lsh_pairs($$SELECT id, concat_ws(' ', given, family, address) FROM list$$, threshold => 0.2, shingle_size => 3,
-                   other_query => $$SELECT id, concat_ws(' ', name, address) FROM other_list$$))
-SELECT threshold, round(2.0 * count(*) FILTER (WHERE left_id = right_id) / (count(*) + 2000), 3) AS f1_of_all_pairs,
-       round(2.0 * count(*) FILTER (WHERE best AND left_id = right_id) / (count(*) FILTER (WHERE best) + 2000), 3)
-       AS f1_one_to_one
-FROM matches JOIN unnest('{0.2, 0.3, 0.35, 0.5}'::float8[]) AS threshold ON similarity >= threshold
-GROUP BY threshold ORDER BY threshold;
-
 CREATE TABLE shop (id bigint PRIMARY KEY, name text);
 INSERT INTO shop VALUES
     (1, 'Norel Kitchen Radio Red - KR210'), (2, 'Norel Kitchen Radio White - KR305'),
@@ -87,6 +60,37 @@ FROM lsh_pairs($$SELECT id, t, btrim(regexp_replace(t, '\D+', ' ', 'g')) AS scop
                shingle_size => 3,
                other_query => $$SELECT id, t, btrim(regexp_replace(t, '\D+', ' ', 'g')) AS scope FROM volumes$$);
 
+CREATE FUNCTION word(seed text) RETURNS text LANGUAGE sql AS $$
+    SELECT initcap(translate(left(md5(seed), 7), '0123456789abcdef', 'aeiouaeilnrstmkd')) $$;
+CREATE FUNCTION mistyped(t text, n int) RETURNS text LANGUAGE sql AS $$
+    SELECT overlay(overlay(t PLACING '' FROM 1 + n % length(t) FOR 1) PLACING 'x' FROM 1 + n % 7 FOR 1) $$;
+CREATE TABLE list AS
+    SELECT i AS id, word('given' || i % 199) AS given, word('family' || home % 701) AS family,
+           word('street' || home % 401) || ' Street ' || home % 60 || ', ' || word('town' || home % 31) AS address
+    FROM generate_series(1, 3000) i, LATERAL (SELECT CASE WHEN i < 500 THEN i / 2 ELSE i END AS home) h;
+CREATE TABLE other_list AS
+    SELECT id, CASE WHEN id % 4 = 0 THEN mistyped(family || ', ' || given, id)
+                    ELSE mistyped(given || ' ' || family, id) END AS name,
+           mistyped(CASE WHEN id % 9 = 0 THEN split_part(address, ',', 1) ELSE replace(address, 'Street', 'St') END,
+                    id / 2) AS address
+    FROM list WHERE id <= 2000
+    UNION ALL SELECT i, word('given' || i) || ' ' || word('family' || i), word('street' || i) || ' Street ' || i % 60
+    FROM generate_series(5001, 6000) i;
+WITH matches AS (
+    SELECT *, row_number() OVER (PARTITION BY left_id ORDER BY similarity DESC, right_id) = 1
+              AND row_number() OVER (PARTITION BY right_id ORDER BY similarity DESC, left_id) = 1 AS best
+    FROM lsh_pairs($$SELECT id, concat_ws(' ', given, family, address) FROM list$$, threshold => 0.2, shingle_size => 3,
+                   other_query => $$SELECT id, concat_ws(' ', name, address) FROM other_list$$))
+SELECT threshold, round(2.0 * count(*) FILTER (WHERE left_id = right_id) / (count(*) + 2000), 3) AS f1_of_all_pairs,
+       round(2.0 * count(*) FILTER (WHERE best AND left_id = right_id) / (count(*) FILTER (WHERE best) + 2000), 3)
+       AS f1_one_to_one
+FROM matches JOIN unnest('{0.2, 0.3, 0.35, 0.5}'::float8[]) AS threshold ON similarity >= threshold
+GROUP BY threshold ORDER BY threshold;
+
+SELECT id, name FROM customers
+WHERE minhash_similar(minhash(label, shingle_size => 3),
+                      minhash('Jon A. Meyer, 45 West 25th Street, New York', shingle_size => 3), 0.5);
+
 CREATE INDEX customers_match ON customers USING lsh (minhash(label, shingle_size => 3));
 SELECT l.id AS lead, best.id AS customer, best.name AS customer_name,
        round(shingle_jaccard(l.label, best.label, shingle_size => 3)::numeric, 2) AS similarity
@@ -94,10 +98,6 @@ FROM leads l, LATERAL (
     SELECT * FROM customers c
     ORDER BY minhash(c.label, shingle_size => 3) <%> minhash(l.label, shingle_size => 3) LIMIT 1) best
 WHERE shingle_jaccard(l.label, best.label, shingle_size => 3) >= 0.3 ORDER BY lead;
-
-SELECT id, name FROM customers
-WHERE minhash_similar(minhash(label, shingle_size => 3),
-                      minhash('Jon A. Meyer, 45 West 25th Street, New York', shingle_size => 3), 0.5);
 
 SET client_min_messages = warning;
 DROP SCHEMA page CASCADE;

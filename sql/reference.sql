@@ -1,9 +1,13 @@
 -- doc/reference.md must describe every function, argument, default, result column, operator, type, access method and
 -- setting. Each query below lists what is missing from the page.
 \set reference `cat "$PG_ABS_SRCDIR/doc/reference.md"`
+-- An item is a paragraph, a row of a table, or an element of a list with its own list.
 CREATE TEMP TABLE lines AS
-SELECT line, n, count(*) FILTER (WHERE line ~ '^##') OVER (ORDER BY n) AS section
-FROM regexp_split_to_table(:'reference', '\n') WITH ORDINALITY AS page (line, n);
+SELECT string_agg(trim(line), ' ' ORDER BY n) AS line, min(section) AS section
+FROM (SELECT line, n, count(*) FILTER (WHERE line ~ '^(- |\||#|$)') OVER (ORDER BY n) AS item,
+        count(*) FILTER (WHERE line ~ '^##') OVER (ORDER BY n) AS section
+    FROM regexp_split_to_table(:'reference', '\n') WITH ORDINALITY AS page (line, n)) numbered
+GROUP BY item;
 CREATE TEMP VIEW members AS
 SELECT classid, objid FROM pg_depend
 WHERE deptype = 'e' AND refclassid = 'pg_extension'::regclass
@@ -12,7 +16,7 @@ WHERE deptype = 'e' AND refclassid = 'pg_extension'::regclass
 CREATE TEMP VIEW functions AS
 SELECT p.* FROM pg_proc p JOIN members ON classid = 'pg_proc'::regclass AND objid = p.oid
 WHERE NOT starts_with(proname, '_');
--- The text about each function: all lines that name the function, or the whole section if one of these lines shows the
+-- The text about each function: all items that name the function, or the whole section if one of these items shows the
 -- arguments as "…".
 CREATE TEMP TABLE said AS
 SELECT p.oid, string_agg(l.line, E'\n') AS what

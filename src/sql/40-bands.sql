@@ -21,7 +21,7 @@ CREATE FUNCTION lsh_bands(
 COMMENT ON FUNCTION lsh_bands(minhash_signature, integer, integer) IS
     'band keys of a signature as rows, bands counted from 1. Example: lsh_bands(sig, bands => 13, rows => 7)';
 
--- Band keys packed into blocks, for lsh_distributed_pairs() in doc/examples. Each of these functions runs the query
+-- Band keys packed into blocks, for lsh_distributed_pairs() in doc/distributed. Each of these functions runs the query
 -- that it is given, on the server on which the function is called.
 
 CREATE FUNCTION _lsh_scatter(

@@ -36,6 +36,18 @@ struct growing {
         at[count++] = value;
     }
 
+    // Adds `more` values, which the caller must set, and returns the first of them.
+    Value* extend(std::size_t more)
+    {
+        Assert(at != nullptr && count <= room);
+        if (count + more > room) {
+            room = std::max(2 * room, count + more);
+            at = static_cast<Value*>(repalloc_huge(at, room * sizeof(Value)));
+        }
+        count += more;
+        return at + count - more;
+    }
+
     Value* begin() const { return at; }
 
     Value* end() const { return at + count; }

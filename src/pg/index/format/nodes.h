@@ -43,6 +43,18 @@ struct leaf_view {
         return head->number_base + get_bits(entries, keys + static_cast<std::uint32_t>(at) * width, width);
     }
 
+    // Copies the numbers of `count` entries. (This is faster than number(), because a store into `to` might change what
+    // `head` points to.)
+    void copy_numbers(int from, int count, std::uint64_t* to) const
+    {
+        const std::uint64_t base = head->number_base;
+        const std::uint32_t width = head->number_width;
+        const char* const first = entries;
+        std::uint32_t bit = std::uint32_t{head->count} * head->key_width + static_cast<std::uint32_t>(from) * width;
+        for (int at = 0; at < count; at++, bit += width)
+            to[at] = base + get_bits(first, bit, width);
+    }
+
     // The first entry whose key is not less than `least`.
     int lower_bound(std::uint64_t least) const
     {

@@ -127,9 +127,9 @@ scan_plan plan_scan(double threshold, const banding& shape, double recall)
         int bands = 1;
         while (bands < shape.bands && band_probability(threshold, bands, depth) < recall)
             bands++;
-        return {depth, bands};
+        return {depth, bands, false};
     }
-    return {0, 0};
+    return {};
 }
 
 index_size size_of(const meta& now, const layout& layout, Oid tablespace)
@@ -198,7 +198,7 @@ void estimate_cost(PlannerInfo* root,
     }
     const double tuples = std::max(info.tuples, 1.0);
     const bool has_keys = (which.scope & ~given.equal) == 0;
-    scan_plan plan = given.similar && has_keys ? plan_scan(given.threshold, layout.shape) : scan_plan{0, 0};
+    scan_plan plan = given.similar && has_keys ? plan_scan(given.threshold, layout.shape) : scan_plan{};
     // The rows that are near are candidates, too.
     const double near = *selectivity * tuples;
     const double in_scope = size.records * share_of(given.scope);
@@ -217,7 +217,7 @@ void estimate_cost(PlannerInfo* root,
     }
     // Instead of all records, a search may compare those of the scope.
     if (compares_all && which.scope != 0 && has_keys && !should_compare_all(size, in_scope)) {
-        const work entries = work_of_bands(size, {0, 1});
+        const work entries = work_of_bands(size, {0, 1, false});
         bands = {bands.pages + entries.pages, bands.cpu + entries.cpu};
         rest = work_of_candidates(size, in_scope);
         *pages += std::min(in_scope, size.record_pages) - size.record_pages + size.runs + size.tail_pages;

@@ -6,10 +6,11 @@
 namespace minhash::pg::index {
 
 // A search compares the records that agree with the query in the first `depth` slots of at least one of the first
-// `bands` bands. At depth 0, it compares all records.
+// `bands` bands. At depth 0, it compares all records. A search by score (score.h) has depth 1.
 struct scan_plan {
     int depth;
     int bands;
+    bool by_score;
 };
 
 // The recall that a plan should reach at the threshold. The recall of lookups is the default of lsh_params(). The

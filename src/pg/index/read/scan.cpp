@@ -322,7 +322,9 @@ void show_scan(IndexScanDescData& scan, ExplainState& state)
     if (scan.indexRelation->rd_indam->ambeginscan != begin_scan)
         return;
     const search_work& work = static_cast<const scan_state*>(scan.opaque)->look.work;
-    if (work.plan.depth > 0)
+    if (work.plan.by_score)
+        show_property(state, "Search", psprintf("count of equal slots in %d bands", work.plan.bands));
+    else if (work.plan.depth > 0)
         show_property(state, "Search", psprintf("%d slots of %d bands", work.plan.depth, work.plan.bands));
     else if (work.compared > 0)
         show_property(state, "Search", work.of_scope ? "all records of the scope" : "all records");

@@ -1,4 +1,5 @@
 #include "pg/index/read/scan_state.h"
+#include "pg/index/read/score.h"
 #include "pg/settings.h"
 
 #include "core/compress.h"
@@ -36,13 +37,18 @@ constexpr std::size_t more_wanted = 16;
 // How many values of this size fit into an eighth of work_mem.
 std::size_t room_for(std::size_t bytes) { return static_cast<std::size_t>(work_mem) * 1024 / 8 / bytes; }
 
+// The last rank of rows that agree with the query in `least` slots.
+rank last_with(const layout& layout, int least)
+{
+    return (static_cast<rank>(layout.scheme.num_hashes - least + 1) << tid_bits) - 1;
+}
+
 // A search of this depth finds nearly all rows up to the rank that this function returns.
 rank complete_to(const layout& layout, int depth)
 {
     Assert(depth > 0 && depth <= layout.shape.rows);
     const double similarity = std::pow(1 - std::pow(1 - ordered_recall, 1.0 / layout.shape.bands), 1.0 / depth);
-    const int least = static_cast<int>(std::ceil(similarity * layout.scheme.num_hashes));
-    return (static_cast<rank>(layout.scheme.num_hashes - least + 1) << tid_bits) - 1;
+    return last_with(layout, static_cast<int>(std::ceil(similarity * layout.scheme.num_hashes)));
 }
 
 // Whether ordered_scan_limit keeps an ordered scan from comparing all records.
@@ -54,6 +60,12 @@ bool is_bounded(const scan_state& state)
 // How many more records the current search of a bounded scan may compare.
 double left_to_compare(const scan_state& state) { return ordered_scan_limit - static_cast<double>(state.look.counted); }
 
+// Whether a search by score may be faster than comparing all records. The records of a scope have entries of their own.
+bool can_score(const scan_state& state)
+{
+    return state.has_keys && !state.look.by_scope && pays_to_score(state.look, state.size);
+}
+
 // In a scan without %, plans the next search, which has a smaller depth. Returns false if there is no next search.
 bool next_plan(const scan_state& state, scan_plan& plan)
 {
@@ -63,8 +75,12 @@ bool next_plan(const scan_state& state, scan_plan& plan)
     plan.depth = state.has_keys ? plan.depth - 1 : 0;
     plan.bands = state.look.layout.shape.bands;
     const int rows = state.look.layout.shape.rows;
-    if (plan.depth < (bounded ? std::min(least_depth, rows) : least_depth))
-        plan = {0, 0};
+    const bool scored = plan.by_score;
+    plan.by_score = false;
+    if (plan.depth < (bounded ? std::min(least_depth, rows) : least_depth)) {
+        const bool score = !bounded && !scored && can_score(state);
+        plan = score ? scan_plan{1, plan.bands, true} : scan_plan{};
+    }
     if (!bounded)
         return true;
     return plan.depth == rows ||
@@ -95,8 +111,19 @@ bool find_batch(scan_state& state, bool bounded)
     const batch_end result = find_some(state.look, state.entries, bounded ? nullptr : &state.size);
     state.entries = state.look.work.found > before ? std::min(state.entries * more_entries, all_entries) : all_entries;
     if (result == batch_end::too_much)
-        state.plan = {0, 0};
+        state.plan = {};
     return result == batch_end::more;
+}
+
+// Searches by score. If that finds too little, the plan becomes to compare all records, and the result is false.
+bool try_score(scan_state& state)
+{
+    const int equal = find_by_score(state.look, state.size);
+    if (equal > state.look.layout.scheme.num_hashes)
+        state.plan = {};
+    else
+        state.scored_to = last_with(state.look.layout, equal);
+    return state.plan.depth > 0;
 }
 
 // Continues a search until it has ended, and returns true. Returns false earlier if there are rows that may be returned
@@ -104,6 +131,8 @@ bool find_batch(scan_state& state, bool bounded)
 bool go_on(scan_state& state, bool bounded)
 {
     search& look = state.look;
+    if (state.plan.by_score && try_score(state))
+        return true;
     while (state.plan.depth > 0) {
         const bool more = find_batch(state, bounded);
         if (state.plan.depth == 0)
@@ -141,7 +170,7 @@ void begin_search(scan_state& state, double threshold)
     look.counts = !state.has_narrow && look.in_order && is_bounded(state);
     if (!state.has_narrow) {
         if (look.in_order)
-            state.plan = {look.layout.shape.rows + 1, look.layout.shape.bands};
+            state.plan = {look.layout.shape.rows + 1, look.layout.shape.bands, false};
         return;
     }
     look.least_equal = static_cast<int>(least_equal_slots(scheme, threshold));
@@ -212,7 +241,7 @@ void search_in_order(scan_state& state)
         found.limit = last_rank;
         found.wanted = is_bounded(state) ? 0 : state.wanted;
         state.entries = first_entries;
-        if (state.plan.depth > 0)
+        if (state.plan.depth > 0 && !state.plan.by_score)
             begin_bands(state.look, state.plan);
         state.searching = true;
     }
@@ -235,7 +264,7 @@ void search_in_order(scan_state& state)
             state.wanted = 0;
     }
     if (goes_on)
-        upto = std::min(upto, complete_to(state.look.layout, state.plan.depth));
+        upto = std::min(upto, state.plan.by_score ? state.scored_to : complete_to(state.look.layout, state.plan.depth));
     state.complete = upto == last_rank;
     give_found(state, upto);
 }

@@ -2,8 +2,9 @@
 //
 // With % alone, a scan compares its candidates in batches, so that LIMIT and EXISTS can end the scan early. With ORDER
 // BY alone, a scan makes one search after another, each with a smaller depth. Each search finds nearly all rows up to
-// some distance, and returns only rows up to this distance. To keep the order, later searches leave out rows within the
-// distance. Rows that agree in all slots are returned before a search ends, because no row can be nearer.
+// some distance, and returns only rows up to this distance. Before the last search, which compares all records, comes
+// one by score (score.h), if the index is large. To keep the order, later searches leave out rows within the distance.
+// Rows that agree in all slots are returned before a search ends, because no row can be nearer.
 #pragma once
 
 #include "pg/index/read/constraint.h"
@@ -34,6 +35,7 @@ struct scan_state {
     bool complete; // nothing more can be found in the index
 
     scan_plan plan;      // the plan of the search; depth 0: all records are compared
+    rank scored_to;      // a search by score found nearly all rows up to this rank
     bool searching;      // search_in_order() has begun a search that has not ended yet
     std::size_t entries; // how many entries to read next from each range
     std::size_t wanted;  // how many rows the next search keeps; 0: all

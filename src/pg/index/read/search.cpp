@@ -1,5 +1,5 @@
-#include "pg/index/format/nodes.h"
 #include "pg/index/format/records.h"
+#include "pg/index/read/ranges.h"
 #include "pg/index/read/search.h"
 
 #include "core/compress.h"
@@ -18,10 +18,6 @@ namespace {
 
 // The maximum number of records on a page.
 constexpr int most_records = page_room / (min_num_hashes + static_cast<int>(sizeof(ItemPointerData)));
-
-// The maximum number of entries that are read, from all ranges together, before the records of these entries are
-// compared.
-std::size_t most_numbers() { return static_cast<std::size_t>(work_mem) * 1024 / 4 / sizeof(std::uint64_t); }
 
 std::uint16_t agreement(const search& state, const std::uint8_t* record, const std::uint8_t* with)
 {
@@ -129,169 +125,27 @@ void consider_all(search& state, Page page, BlockNumber block, int place, int co
     }
 }
 
-// The child in which a key may first occur. This is the last child that begins with a smaller key, because the key may
-// be both at the end of that child and at the start of the next. If no child begins with a smaller key, it is the
-// first.
-int child_of(const inner_view& page, std::uint64_t key)
+bool consider_chain(search& state, BlockNumber first, std::uint64_t pages, BufferAccessStrategy ring = nullptr)
 {
-    const std::ptrdiff_t after = std::lower_bound(page.keys, page.keys + page.count(), key) - page.keys;
-    return after == 0 ? 0 : static_cast<int>(after) - 1;
+    return each_page(state.index,
+                     state.layout,
+                     first,
+                     static_cast<std::uint32_t>(pages),
+                     state.meta.next_id,
+                     ring,
+                     [&](Buffer buffer, Page page, int records) {
+                         consider_all(state, page, BufferGetBlockNumber(buffer), 0, records);
+                     });
 }
 
-// Returns the first child, from `first` on, whose filter says that the child may have entries with `key`. If no filter
-// says so, the leaves below the next inner page may still have entries with `key`, but only if the first key of that
-// page, `next_key`, is not greater than `key`. In this case, returns the last child, because its link leads to the
-// leaves below the next page. Otherwise, returns -1.
-int filtered_child(const inner_view& page, int first, std::uint64_t key, std::uint64_t next_key)
+void read_state(search& state)
 {
-    for (int at = first; at < page.count() && (at == first || page.keys[at] <= key); at++)
-        if (page.may_have(at, key))
-            return at;
-    return page.keys[page.count() - 1] <= key && next_key <= key ? page.count() - 1 : -1;
+    read_meta(state.index, state.meta);
+    state.blocks = RelationGetNumberOfBlocks(state.index);
 }
 
-constexpr std::size_t at_once = 6; // PostgreSQL keeps track of up to 8 pins in a fast array
+} // namespace
 
-// Prefetches the first `bytes` bytes, and the trailer, of a pinned page into the CPU's cache.
-void prefetch(Buffer buffer, int bytes)
-{
-    const Page page = BufferGetPage(buffer);
-    for (int at = 0; at < bytes; at += 64)
-        __builtin_prefetch(page + at);
-    __builtin_prefetch(page + trailer_offset);
-}
-
-// The number of bytes before the filters, on an inner page that has filters.
-constexpr int inner_start = contents_offset + static_cast<int>(sizeof(node_head)) + filtered_room * inner_width;
-
-// Descends one level: replaces the page of each key, in `blocks`, by the child that leads to the key, or by
-// InvalidBlockNumber if the filters show that the run does not have the key. `keys` must be sorted, so that each page
-// is read once for all keys below it. Returns false if the run's pages are gone.
-bool descend_level(const search& state,
-                   const run& which,
-                   std::uint32_t level,
-                   std::span<const std::uint64_t> keys,
-                   BlockNumber* blocks,
-                   std::uint64_t* next_keys)
-{
-    bool valid = true;
-    for (std::size_t first = 0; valid && first < keys.size();) {
-        // A lookup mostly waits for memory, so several pages are prefetched at the same time.
-        Buffer pages[at_once];
-        std::size_t count = 0;
-        std::size_t end = first;
-        for (; end < keys.size(); end++) {
-            if (end > first && blocks[end] == blocks[end - 1])
-                continue;
-            if (count == at_once)
-                break;
-            check_block(state.index, blocks[end], state.blocks);
-            pages[count] = pin_page(state.index, blocks[end]);
-            prefetch(pages[count++], inner_start);
-        }
-        for (std::size_t at = 0; at < count; at++) {
-            const Buffer buffer = pages[at];
-            const BlockNumber block = BufferGetBlockNumber(buffer);
-            LockBuffer(buffer, BUFFER_LOCK_SHARE);
-            inner_view page;
-            valid = valid && view_inner(state.index, buffer, which.id, level, page) && page.count() > 0;
-            for (; first < end && blocks[first] == block; first++) {
-                if (!valid)
-                    continue;
-                int child = child_of(page, keys[first]);
-                if (page.has_filters() && state.span == 0)
-                    child = filtered_child(page, child, keys[first], next_keys[first]);
-                else if (child + 1 < page.count())
-                    next_keys[first] = page.keys[child + 1];
-                blocks[first] = child < 0 ? InvalidBlockNumber : page.blocks[child];
-            }
-            UnlockReleaseBuffer(buffer);
-        }
-    }
-    return valid;
-}
-
-// A run with more pages of records than this is large.
-constexpr std::uint32_t many_pages = 1024;
-
-// Pins a leaf. For a large run, the session does not remember in which buffer the leaf was, because it is unlikely to
-// read the same leaf again soon.
-Buffer fetch_leaf(const search& state, const run& which, BlockNumber block)
-{
-    check_block(state.index, block, state.blocks);
-    const Buffer buffer =
-        which.record_pages > many_pages ? ReadBuffer(state.index, block) : pin_page(state.index, block);
-    prefetch(buffer, 64);
-    return buffer;
-}
-
-// Reads the record numbers of up to `most` entries of a range. `buffer` is the leaf to start at, pinned but not locked;
-// this function releases it. Returns false if the run's pages are gone.
-bool read_range(search& state, entry_range& range, Buffer buffer, std::size_t most)
-{
-    const Relation index = state.index;
-    const run& which = state.meta.runs[range.run];
-    const std::uint64_t last = range.key + state.span;
-    std::size_t left = most;
-    for (BlockNumber pages = 0;;) {
-        CHECK_FOR_INTERRUPTS();
-        LockBuffer(buffer, BUFFER_LOCK_SHARE);
-        leaf_view leaf;
-        if (!view_leaf(index, buffer, which.id, leaf)) {
-            UnlockReleaseBuffer(buffer);
-            return false;
-        }
-        const int count = leaf.head->count;
-        int at = range.at.has_value() ? *range.at : leaf.lower_bound(range.key);
-        for (; at < count && left > 0 && leaf.key(at) <= last; at++, left--)
-            state.numbers.add(leaf.number(at));
-        const bool ends = at < count && leaf.key(at) > last;
-        range.at = at < count ? at : 0;
-        if (at >= count)
-            range.block = trailer_of(BufferGetPage(buffer)).next;
-        if (ends)
-            range.block = InvalidBlockNumber;
-        UnlockReleaseBuffer(buffer);
-        if (range.block == InvalidBlockNumber || left == 0)
-            return true;
-        if (++pages > state.blocks)
-            fail_damaged(index, range.block, "Leaves lead back to themselves.");
-        buffer = fetch_leaf(state, which, range.block);
-    }
-}
-
-// Reads up to `most` more entries of each range, or fewer if memory is short. A few ranges are read at a time, so that
-// their leaves are prefetched together. Ranges without further entries are removed. Returns false if a run's pages are
-// gone.
-bool read_ranges(search& state, std::size_t most)
-{
-    Buffer leaves[at_once];
-    growing<entry_range>& ranges = state.ranges;
-    most = std::max<std::size_t>(1, std::min(most, most_numbers() / std::max<std::size_t>(1, ranges.count)));
-    std::size_t kept = 0;
-    bool valid = true;
-    for (std::size_t first = 0; valid && first < ranges.count; first += at_once) {
-        const std::size_t count = std::min(at_once, ranges.count - first);
-        for (std::size_t at = 0; at < count; at++) {
-            const entry_range& range = ranges.at[first + at];
-            leaves[at] = fetch_leaf(state, state.meta.runs[range.run], range.block);
-        }
-        for (std::size_t at = 0; at < count; at++) {
-            entry_range range = ranges.at[first + at];
-            if (!valid) {
-                ReleaseBuffer(leaves[at]);
-                continue;
-            }
-            valid = read_range(state, range, leaves[at], most);
-            if (range.block != InvalidBlockNumber)
-                ranges.at[kept++] = range;
-        }
-    }
-    ranges.count = kept;
-    return valid;
-}
-
-// Compares the records whose numbers were read.
 bool consider_numbers(search& state)
 {
     const std::uint64_t* const numbers = state.numbers.at;
@@ -324,58 +178,33 @@ bool consider_numbers(search& state)
     return true;
 }
 
-bool consider_chain(search& state, BlockNumber first, std::uint64_t pages, BufferAccessStrategy ring = nullptr)
+bool consider_unlisted(search& state)
 {
-    return each_page(state.index,
-                     state.layout,
-                     first,
-                     static_cast<std::uint32_t>(pages),
-                     state.meta.next_id,
-                     ring,
-                     [&](Buffer buffer, Page page, int records) {
-                         consider_all(state, page, BufferGetBlockNumber(buffer), 0, records);
-                     });
-}
-
-void read_state(search& state)
-{
-    read_meta(state.index, state.meta);
-    state.blocks = RelationGetNumberOfBlocks(state.index);
-}
-
-// Finds where the ranges begin in each run, and compares the records of the tail.
-bool find_ranges(search& state)
-{
-    state.ranges.count = 0;
-    const std::span<const std::uint64_t> keys = state.keys;
-    BlockNumber* const blocks = static_cast<BlockNumber*>(palloc(sizeof(BlockNumber) * keys.size()));
-    auto* const next_keys = static_cast<std::uint64_t*>(palloc(sizeof(std::uint64_t) * keys.size()));
     bool valid = true;
-    for (std::uint32_t at = 0; valid && at < state.meta.run_count; at++) {
+    for (std::uint32_t at = 0; valid && state.of_scope && at < state.meta.run_count; at++) {
         const run& which = state.meta.runs[at];
-        if (which.root == InvalidBlockNumber) {
-            valid = !state.of_scope || consider_chain(state, which.first, which.bare_pages);
-            continue;
-        }
-        std::fill_n(blocks, keys.size(), which.root);
-        std::fill_n(next_keys, keys.size(), std::numeric_limits<std::uint64_t>::max());
-        for (std::uint32_t level = which.height; valid && level > 0; level--)
-            valid = descend_level(state, which, level, keys, blocks, next_keys);
-        for (std::size_t key = 0; valid && key < keys.size(); key++)
-            if (blocks[key] != InvalidBlockNumber)
-                state.ranges.add({at, keys[key], blocks[key], std::nullopt});
-        if (valid && state.of_scope)
-            valid = consider_chain(state, which.first, std::min(which.bare_pages, which.record_pages));
+        valid = consider_chain(state, which.first, std::min(which.bare_pages, which.record_pages));
     }
-    pfree(next_keys);
-    pfree(blocks);
     return valid && consider_chain(state, state.meta.tail_first, state.meta.tail_pages);
 }
+
+void start_again(search& state)
+{
+    const std::uint64_t before = state.meta.next_id;
+    CHECK_FOR_INTERRUPTS();
+    read_state(state);
+    if (state.meta.next_id == before)
+        fail_damaged(state.index, meta_block, "A page of a run is missing.");
+    state.has_ranges = false;
+    state.candidates = 0;
+}
+
+namespace {
 
 // Returns nothing if a run's pages are gone.
 std::optional<batch_end> try_some(search& state, std::size_t entries, const index_size* size)
 {
-    if (!state.has_ranges && !find_ranges(state))
+    if (!state.has_ranges && !(find_ranges(state) && consider_unlisted(state)))
         return std::nullopt;
     state.has_ranges = true;
     growing<std::uint64_t>& numbers = state.numbers;
@@ -408,20 +237,6 @@ bool try_pages(search& state, std::uint64_t pages)
     return valid;
 }
 
-// Starts a search again from the current meta page, after the search met pages that have been replaced. An ERROR if the
-// meta page has not changed, because then the pages were not replaced but are missing. Rows that have been found stay
-// found, because duplicates of them do no harm.
-void start_again(search& state)
-{
-    const std::uint64_t before = state.meta.next_id;
-    CHECK_FOR_INTERRUPTS();
-    read_state(state);
-    if (state.meta.next_id == before)
-        fail_damaged(state.index, meta_block, "A page of a run is missing.");
-    state.has_ranges = false;
-    state.candidates = 0;
-}
-
 // Begins a search by the entries under the scope alone.
 void begin_scope(search& state)
 {
@@ -438,22 +253,13 @@ void begin_scope(search& state)
 // Whether the entries under the scope alone can be searched.
 bool has_scope_entries(const search& state) { return state.by_scope && state.layout.shape.bands > 0; }
 
-constexpr std::size_t all_of_range = std::size_t{1} << 40;
-
 } // namespace
 
 void begin_bands(search& state, const scan_plan& plan)
 {
-    Assert(plan.depth > 0 && plan.depth <= state.layout.shape.rows);
-    Assert(plan.bands > 0 && plan.bands <= state.layout.shape.bands);
     state.work.plan = plan;
     state.work.of_scope = state.of_scope = false;
-    const int rows = state.layout.shape.rows;
-    state.span = plan.depth < rows ? prefix_span(rows, plan.depth) : 0;
-    const std::uint8_t* const query = state.narrowed_by != nullptr ? state.narrowed_by : state.ordered_by;
-    state.keys.count = 0;
-    for (int band = 0; band < plan.bands; band++)
-        state.keys.add(band_entry_key(query, state.layout, band) & ~state.span);
+    set_keys(state, plan);
     state.has_ranges = false;
     state.candidates = state.counted = 0;
     state.found.rows.count = 0;
@@ -471,7 +277,7 @@ batch_end find_some(search& state, std::size_t entries, const index_size* size)
 
 void find_in_all(search& state, const index_size& size)
 {
-    state.work.plan = {0, 0};
+    state.work.plan = {};
     state.work.of_scope = false;
     state.found.rows.count = 0;
     if (has_scope_entries(state)) {

@@ -51,10 +51,11 @@ struct search {
     growing<entry_range> ranges;
     bool has_ranges; // false: find_ranges() must be called first
     growing<std::uint64_t> numbers;
-    std::uint64_t candidates; // the number of candidates of all batches, since the search began
-    bool counts;              // whether to count in `counted`
-    std::uint64_t counted;    // the number of live records, if by_scope of the scope, compared since the search began
-    bool of_scope;            // the ranges are of the entries under the scope alone
+    std::uint64_t candidates;  // the number of candidates of all batches, since the search began
+    bool counts;               // whether to count in `counted`
+    std::uint64_t counted;     // the number of live records, if by_scope of the scope, compared since the search began
+    BufferAccessStrategy ring; // for leaves, if many are read; or null
+    bool of_scope;             // the ranges are of the entries under the scope alone
 };
 
 // In place of a number of slots that differ, the rank of a row whose signature is NULL has this number in an order by
@@ -73,6 +74,22 @@ enum class batch_end {
 // Reads up to `entries` more entries of each range, and compares their records, unless the candidates have become too
 // many. The first call also compares the records of the tail. `size` has the costs; null: no number is too much.
 batch_end find_some(search& state, std::size_t entries, const index_size* size);
+
+// Steps of searches. Those that return a bool return false if a run's pages are gone; then the search starts again.
+
+// How many entries of a range to read, if all are wanted.
+constexpr std::size_t all_of_range = std::size_t{1} << 40;
+
+// Compares the records whose numbers were read. They must be sorted.
+bool consider_numbers(search& state);
+
+// Compares the records that have no entries: those of the tail and, in a search of a scope, those of bare pages.
+bool consider_unlisted(search& state);
+
+// Starts a search again from the current meta page, after the search met pages that have been replaced. An ERROR if the
+// meta page has not changed, because then the pages were not replaced but are missing. Rows that have been found stay
+// found, because duplicates of them do no harm.
+void start_again(search& state);
 
 // Compares all records; if by_scope, at least those of the scope. If it is cheaper, reads only these, by their entries.
 void find_in_all(search& state, const index_size& size);

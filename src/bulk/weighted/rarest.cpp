@@ -2,6 +2,7 @@
 
 #include "core/hash.h"
 
+#include <algorithm>
 #include <bit>
 #include <cassert>
 #include <cmath>
@@ -10,17 +11,10 @@ namespace minhash::bulk {
 
 namespace {
 
-// How much more weight than necessary is indexed, as a share of the weight that a near row has at least. More makes the
-// index larger, and less brings more rows together that are not near.
-constexpr double more_indexed = 0.35;
-
 // The usual number of draws; and how many times as many shingles must be indexed otherwise before a sample is drawn.
 constexpr std::uint32_t usual_draws = 24;
 constexpr std::uint32_t most_draws = 512;
 constexpr std::uint32_t draws_pay = 3;
-
-// At least this many draws must be in a row that is compared, so that chance alone brings few rows together.
-constexpr std::uint32_t least_drawn = 3;
 
 // Sums of weights are rounded, so a row's slack is made larger by this share of its norm.
 constexpr double rounding = 1e-9;
@@ -81,16 +75,15 @@ choose_rarest(rare_choice& choice, host& owner, std::span<const std::uint64_t> l
                 const auto found = std::upper_bound(sums.begin(), sums.begin() + static_cast<std::ptrdiff_t>(pool), at);
                 choice.ids.values[i] = id_at(std::min(static_cast<std::size_t>(found - sums.begin()), pool - 1));
             }
-            return {draws, true, static_cast<float>(least), 0};
+            return {draws, 0, static_cast<float>(least)};
         }
     }
     grow(owner, choice.ids, 0, count);
     for (std::size_t i = 0; i < count; i++)
         choice.ids.values[i] = id_at(i);
     return {static_cast<std::uint32_t>(count),
-            false,
-            static_cast<float>(std::max(0.0, sums[count - 1] - slack)),
-            static_cast<float>(sums.back() - sums[count - 1])};
+            static_cast<std::uint32_t>(std::min(count_for(slack), count)),
+            static_cast<float>(more_indexed * near)};
 }
 
 namespace {
@@ -100,11 +93,15 @@ std::size_t buckets_for(std::uint64_t ids) noexcept
     return std::min<std::size_t>(std::bit_ceil(ids + 1), std::size_t{1} << 30);
 }
 
+// Eight bits an id.
+std::size_t filter_bits_for(std::uint64_t ids) noexcept { return std::max<std::size_t>(8 * buckets_for(ids), 64); }
+
 } // namespace
 
 std::size_t index_bytes(const index_of_rare_shape& shape) noexcept
 {
-    return (buckets_for(shape.ids) * shape.sides + 1 + shape.places + shape.ids) * sizeof(std::uint32_t);
+    return filter_bits_for(shape.ids) / 8 +
+           (buckets_for(shape.ids) * shape.sides + 1 + shape.places + shape.ids) * sizeof(std::uint32_t);
 }
 
 index_of_rare open_index(void* memory, const index_of_rare_shape& shape) noexcept
@@ -112,7 +109,9 @@ index_of_rare open_index(void* memory, const index_of_rare_shape& shape) noexcep
     index_of_rare index = {};
     index.shape = shape;
     index.mask = buckets_for(shape.ids) - 1;
-    index.starts = static_cast<std::uint32_t*>(memory);
+    index.filter_mask = filter_bits_for(shape.ids) - 1;
+    index.filter = static_cast<std::uint64_t*>(memory);
+    index.starts = reinterpret_cast<std::uint32_t*>(index.filter + (index.filter_mask + 1) / 64);
     index.needed = reinterpret_cast<float*>(index.starts + (index.mask + 1) * shape.sides + 1);
     index.postings = reinterpret_cast<std::uint32_t*>(index.needed + shape.places);
     return index;

@@ -5,13 +5,17 @@
 // at most b - t·b of B's weight is missing in A. Shingles that no other row has are missing for certain. The rest of
 // this is the slack of B. There are two ways to choose what is indexed of B.
 //
-// 1. The rarest shingles of B whose weight together is more than the slack: A has some of them (Bayardo, Ma, Srikant
-//    2007: All Pairs; Xiao et al. 2008: PPJoin). If more of them are indexed, with weight W, then A has at least
-//    W - slack of these, so fewer rows need to be compared. With this choice no pair is missed.
+// 1. The rarest shingles of B (Bayardo, Ma, Srikant 2007: All Pairs; Xiao et al. 2008: PPJoin). All rows order their
+//    shingles in the same way, the rarest first, and the first shingle that two rows share comes so early in both that
+//    the weight from there on can be what they share at least. Only such shingles bring two rows together: those of B
+//    within its slack, called its first shingles, and those of A up to a weight that depends on B's norm. For two rows
+//    that were brought together, more shingles are counted: all up to where the weight that remains is less than
+//    (1 - more_indexed) of what they share at least, in A as in B. So the shingles counted must weigh more_indexed of
+//    that at least. With this choice no pair is missed.
 // 2. For a row of many shingles, a sample: each draw takes one of the rarest shingles, with the weight W together, in
 //    proportion to its weight. A draw is in A with a probability of at least 1 - slack / W, whatever A is, and draws
 //    are independent. So the number of draws that are in A follows a binomial distribution, at worst, and at most the
-//    share of pairs that may be missed has fewer than `least` of the draws.
+//    share of pairs that may be missed has fewer than `least` of the draws. All shingles of A are looked up for them.
 //
 // Only the row with the smaller norm is indexed for a pair: rows are looked up in descending order of norms.
 #pragma once
@@ -23,10 +27,16 @@ namespace minhash::bulk {
 // What is indexed of a row.
 struct rare_plan {
     std::uint32_t count; // how many ids; 0: the row cannot be the one with the smaller norm in any pair
-    bool drawn;          // the ids are draws, some perhaps repeated; false: they are the rarest shingles
+    std::uint32_t first; // how many first shingles the ids begin with; 0: the ids are draws, some perhaps repeated
     float needed;        // how many draws, or how much weight, a near row has of these
-    float rest;          // the weight of the listed shingles that are not indexed; only if not drawn
 };
+
+// How much weight is indexed besides that of the first shingles, as a share of the weight that a near row has at least.
+// More makes the index larger, and less has more rows compared that are not near.
+constexpr double more_indexed = 0.5;
+
+// At least this many draws must be in a row that is compared, so that chance alone brings few rows together.
+constexpr std::uint32_t least_drawn = 3;
 
 // Scores are rounded, so a row needs only this share of what a near row has.
 constexpr float enough_score = 0.999F;
@@ -52,10 +62,28 @@ struct rare_wanted {
 rare_plan
 choose_rarest(rare_choice& choice, host& owner, std::span<const std::uint64_t> list, const rare_wanted& wanted);
 
+// What an id is in its row. The ids of a bucket are sorted by this.
+enum class rare_kind : std::uint32_t { first, further, drawn };
+
+constexpr std::uint32_t kinds = 3;
+constexpr int kind_shift = 30;
+constexpr std::uint32_t most_places = std::uint32_t{1} << kind_shift;
+
+inline rare_kind kind_of(const rare_plan& plan, std::uint32_t number)
+{
+    return plan.first == 0 ? rare_kind::drawn : number < plan.first ? rare_kind::first : rare_kind::further;
+}
+
+inline std::uint32_t make_posting(rare_kind kind, std::uint32_t place)
+{
+    return static_cast<std::uint32_t>(kind) << kind_shift | place;
+}
+
 struct index_of_rare_shape {
     std::uint32_t places; // the number of rows in the index
-    std::uint64_t ids;    // the total number of ids of these rows, less than 2^32
     std::uint32_t sides;  // 2 if there are two queries: their rows are in separate buckets
+    std::uint64_t ids;    // the total number of ids of these rows, less than 2^32
+    std::uint64_t drawn;  // how many of them are draws
 };
 
 // The index: the places of rows, grouped into buckets by the ids that were chosen. A bucket may have several ids, so a
@@ -63,12 +91,12 @@ struct index_of_rare_shape {
 struct index_of_rare {
     index_of_rare_shape shape;
     std::size_t mask;
+    std::size_t filter_mask;
+    std::uint64_t* filter;   // a bit for each id, or for several: whether any row has it. Small enough for the cache
     std::uint32_t* starts;   // where each bucket starts in `postings`, and where the last one ends
     float* needed;           // for each place, the score that its row needs to be compared
-    std::uint32_t* postings; // places, in ascending order within a bucket; with drawn_mark if they were drawn
+    std::uint32_t* postings; // kinds and places, in ascending order within a bucket
 };
-
-constexpr std::uint32_t drawn_mark = std::uint32_t{1} << 31;
 
 std::size_t index_bytes(const index_of_rare_shape& shape) noexcept;
 index_of_rare open_index(void* memory, const index_of_rare_shape& shape) noexcept;
@@ -76,6 +104,16 @@ index_of_rare open_index(void* memory, const index_of_rare_shape& shape) noexcep
 inline std::size_t bucket_of(const index_of_rare& index, std::uint32_t id, std::uint32_t side) noexcept
 {
     return (id & index.mask) * index.shape.sides + side;
+}
+
+inline void add_to_filter(const index_of_rare& index, std::uint32_t id) noexcept
+{
+    index.filter[(id & index.filter_mask) >> 6] |= std::uint64_t{1} << (id & 63);
+}
+
+inline bool passes_filter(const index_of_rare& index, std::uint32_t id) noexcept
+{
+    return (index.filter[(id & index.filter_mask) >> 6] >> (id & 63) & 1) != 0;
 }
 
 } // namespace minhash::bulk

@@ -193,12 +193,12 @@ void order_by_norm(weighted_part& part)
     }
 }
 
-// How many ids of the row at a position are indexed.
-std::uint32_t count_at(const weighted_search& self, std::uint32_t position)
+// What is indexed of the row at a position.
+rare_plan plan_at(const weighted_search& self, std::uint32_t position)
 {
     const weighted_part& part = self.part;
     const std::uint32_t row = part.order[position];
-    return part.rows->leader[row] == row ? part.plans[row].count : 0;
+    return part.rows->leader[row] == row ? part.plans[row] : rare_plan{};
 }
 
 // Chooses the rows of the next part of the index: from position `from` on, as many as fit into `room` bytes, but at
@@ -207,20 +207,22 @@ index_of_rare_shape shape_from(const weighted_search& self, std::uint32_t from, 
 {
     constexpr std::uint64_t most = std::numeric_limits<std::int32_t>::max();
     const row_set& rows = *self.part.rows;
-    index_of_rare_shape shape = {0, 0, self.part.shared->crossing ? 2U : 1U};
-    for (; from + shape.places < rows.count; shape.places++) {
+    index_of_rare_shape shape = {0, self.part.shared->crossing ? 2U : 1U, 0, 0};
+    while (from + shape.places < rows.count && shape.places < most_places) {
         pause(*rows.owner);
-        const index_of_rare_shape next = {shape.places + 1,
-                                          shape.ids + count_at(self, from + shape.places),
-                                          shape.sides};
+        const rare_plan plan = plan_at(self, from + shape.places);
+        index_of_rare_shape next = shape;
+        next.places++;
+        next.ids += plan.count;
+        next.drawn += plan.first == 0 ? plan.count : 0;
         if (shape.places > 0 && (next.ids > most || index_bytes(next) > room))
             break;
-        shape.ids = next.ids;
+        shape = next;
     }
     return shape;
 }
 
-// Calls take(place, row, id) for all ids of the rows of the current part of the index, from the last place to the
+// Calls take(place, row, id, kind) for all ids of the rows of the current part of the index, from the last place to the
 // first.
 template <typename Take>
 void each_id(weighted_search& self, Take&& take)
@@ -234,9 +236,10 @@ void each_id(weighted_search& self, Take&& take)
                shared.first + (shared.shape.places - place),
                part.rows->count);
         const std::uint32_t row = part.order[shared.first + place];
-        const std::uint32_t count = count_at(self, shared.first + place);
-        for (const std::uint32_t id : fetch_values(self.rare, part.rare_at[row], count, self.ids, owner))
-            take(place, row, id);
+        const rare_plan plan = plan_at(self, shared.first + place);
+        std::uint32_t number = 0;
+        for (const std::uint32_t id : fetch_values(self.rare, part.rare_at[row], plan.count, self.ids, owner))
+            take(place, row, id, kind_of(plan, number++));
     }
 }
 
@@ -262,7 +265,11 @@ void index_rows(weighted_search& self, std::uint32_t from)
     clear(owner, index.starts, buckets + 1);
     for (std::uint32_t place = 0; place < shared.shape.places; place++)
         index.needed[place] = part.plans[part.order[from + place]].needed * enough_score;
-    each_id(self, [&](std::uint32_t, std::uint32_t row, std::uint32_t id) { index.starts[bucket_for(row, id)]++; });
+    clear(owner, index.filter, (index.filter_mask + 1) / 64);
+    each_id(self, [&](std::uint32_t, std::uint32_t row, std::uint32_t id, rare_kind) {
+        index.starts[bucket_for(row, id)]++;
+        add_to_filter(index, id);
+    });
     // Turn each count into the end of its bucket. Filling the buckets then moves each end down to the bucket's start.
     std::uint32_t end = 0;
     for (std::size_t i = 0; i <= buckets; i++) {
@@ -272,9 +279,11 @@ void index_rows(weighted_search& self, std::uint32_t from)
         index.starts[i] = end;
     }
     assert(end == shared.shape.ids);
-    each_id(self, [&](std::uint32_t place, std::uint32_t row, std::uint32_t id) {
-        index.postings[--index.starts[bucket_for(row, id)]] = place | (part.plans[row].drawn ? drawn_mark : 0);
-    });
+    for (const rare_kind wanted : {rare_kind::drawn, rare_kind::further, rare_kind::first})
+        each_id(self, [&](std::uint32_t place, std::uint32_t row, std::uint32_t id, rare_kind kind) {
+            if (kind == wanted)
+                index.postings[--index.starts[bucket_for(row, id)]] = make_posting(kind, place);
+        });
 }
 
 // Looks up all rows that may be near a row of the current part of the index, and keeps the pairs that are found.

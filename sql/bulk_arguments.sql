@@ -31,7 +31,7 @@ SELECT DISTINCT p.proname::text AS function, argument
 FROM pg_proc p, unnest(proargnames[:pronargs]) AS argument
 WHERE proname = ANY ('{lsh_pairs,lsh_clusters,lsh_contained,lsh_components,lsh_evaluate,lsh_sample,
         lsh_create_clusters}')
-    AND argument <> ALL ('{query,clusters}') AND 'query' = ANY (proargnames[:2]) AND proargnames[2] <> '';
+    AND argument <> ALL ('{query,clusters,source}') AND 'query' = ANY (proargnames[:2]) AND proargnames[2] <> '';
 
 SELECT DISTINCT argument FROM arguments WHERE argument NOT IN (SELECT argument FROM given);
 SET client_min_messages = warning;
@@ -86,7 +86,7 @@ SELECT call, pg_temp.error_of('SELECT ' || call) FROM unnest(ARRAY['lsh_pairs(''
     'lsh_pairs(''SELECT id, body FROM notes'', ''0.8'', ''1'')',
     'lsh_evaluate(''SELECT id, body FROM notes'', ''uuid'')',
     'lsh_pairs(''"Support".keys'')', 'lsh_clusters(''"Support".lines'')', 'lsh_evaluate(''"Support".lines'')',
-    'lsh_contained(''notes'', ''id'', ''none'', ''body'')']) AS call;
+    'lsh_contained(''notes'', ''id'', ''none'', 0.9)']) AS call;
 SELECT pg_temp.error_of('WITH new AS (TABLE notes) SELECT lsh_pairs(''TABLE new'') FROM new');
 SELECT pg_temp.error_of('SELECT lsh_pairs(''SELECT id, body FROM notes WHERE id < $1'')');
 -- The statements from the hints work unchanged.

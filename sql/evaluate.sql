@@ -62,12 +62,12 @@ SELECT n AS id, string_agg(md5(n % 3800 || ' ' || word) || CASE WHEN n > 3800 AN
 FROM generate_series(1, 4000) n, generate_series(1, 12) word GROUP BY n;
 SELECT anchors, true_pairs BETWEEN 5 AND 29 AS few, found <= true_pairs AS part,
     recall_high - recall_low > 0.1 AS unsure
-FROM lsh_evaluate('TABLE rare', 200, 0.7, '{5}', '{12}');
+FROM lsh_evaluate('TABLE rare', 0.7, 200, '{5}', '{12}');
 SELECT count(DISTINCT part.found) > 1 AS differ, count(*) FILTER (WHERE whole.recall NOT BETWEEN part.recall_low
     AND part.recall_high) <= 2 AS seldom_wrong, avg(part.recall_high - part.recall_low)::numeric(3, 2) AS width
 FROM generate_series(1, 20) seed,
-    lsh_evaluate('TABLE rare', 1200, 0.7, '{5}', '{12}', seed => seed) part,
-    lsh_evaluate('TABLE rare', 4000, 0.7, '{5}', '{12}', seed => seed) whole;
+    lsh_evaluate('TABLE rare', 0.7, 1200, '{5}', '{12}', seed => seed) part,
+    lsh_evaluate('TABLE rare', 0.7, 4000, '{5}', '{12}', seed => seed) whole;
 DROP TABLE rare;
 -- Families of up to 200 texts. Some texts have a signature that misses most of their pairs. Such texts are seldom
 -- anchors themselves. So the interval must account for them through the anchors near them.
@@ -82,8 +82,8 @@ FROM members, generate_series(1, 25) w GROUP BY f, m;
 SELECT count(*) FILTER (WHERE whole.recall BETWEEN part.recall_low AND part.recall_high) >= 19 AS seldom_wrong,
        avg(part.recall_high - part.recall_low)::numeric(3, 2) AS width
 FROM generate_series(1, 20) seed,
-    LATERAL (SELECT * FROM lsh_evaluate('TABLE families', 1000, 0.7, '{13}', '{7}', seed => seed) OFFSET 0) part,
-    LATERAL (SELECT * FROM lsh_evaluate('TABLE families', 100000, 0.7, '{13}', '{7}', seed => seed) OFFSET 0) whole;
+    LATERAL (SELECT * FROM lsh_evaluate('TABLE families', 0.7, 1000, '{13}', '{7}', seed => seed) OFFSET 0) part,
+    LATERAL (SELECT * FROM lsh_evaluate('TABLE families', 0.7, 100000, '{13}', '{7}', seed => seed) OFFSET 0) whole;
 DROP TABLE families;
 -- Pairs are true even if their signatures agree in far fewer slots than chance usually makes. With one of 1,000 seeds,
 -- this pair has an estimate below 0.2559, which lsh_pairs() does not compare by text.
@@ -92,7 +92,7 @@ FROM (SELECT string_agg('w' || w, ' ') FILTER (WHERE w <= 9) AS a, string_agg('w
       FROM generate_series(1, 30) w) texts,
     generate_series(1, 3000) seed,
     minhash_similarity(minhash(a, 1024, 1, 'word', seed => seed), minhash(b, 1024, 1, 'word', seed => seed)) estimate,
-    LATERAL lsh_evaluate(format('VALUES (1, %L), (2, %L)', a, b), 2, 0.3, '{376}', '{2}', 1024, 1, 'word',
+    LATERAL lsh_evaluate(format('VALUES (1, %L), (2, %L)', a, b), 0.3, 2, '{376}', '{2}', 1024, 1, 'word',
         seed => seed)
 WHERE estimate < 0.2559 ORDER BY seed;
 -- A query whose rows have no true pairs, and a query without rows.

@@ -176,7 +176,7 @@ void refuse_text(Node* context, const char* input, const parse_result& result)
             (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
              errmsg("invalid input syntax for type %s: \"%s\"", "minhash_signature", clip(input)),
              errdetail("Expected %s at character %zu.", expectation(result.what), character),
-             errhint("Signatures are made by minhash().")));
+             errhint("Signatures are made by minhash(). Compare texts by shingle_jaccard().")));
 }
 
 void fail_received(status what, std::size_t bytes)

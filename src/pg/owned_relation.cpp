@@ -1,8 +1,7 @@
 #include "pg/arguments.h"
 #include "pg/extension.h"
+#include "pg/internal_call.h"
 #include "pg/owned_relation.h"
-
-#include <algorithm>
 
 extern "C" {
 #include "access/htup_details.h"
@@ -12,7 +11,6 @@ extern "C" {
 #include "catalog/pg_class.h"
 #include "catalog/pg_database.h"
 #include "catalog/pg_namespace.h"
-#include "catalog/pg_proc.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "storage/lmgr.h"
@@ -138,26 +136,9 @@ void end_as_owner(const as_owner& work)
 
 Datum call_as_owner(FunctionCallInfo fcinfo, LOCKMODE mode)
 {
-    const HeapTuple found = SearchSysCache1(PROCOID, ObjectIdGetDatum(fcinfo->flinfo->fn_oid));
-    if (!HeapTupleIsValid(found))
-        elog(ERROR, "cache lookup failed for function %u", fcinfo->flinfo->fn_oid);
-    auto* const form = reinterpret_cast<Form_pg_proc>(GETSTRUCT(found));
-    const Oid called = GetSysCacheOid3(PROCNAMEARGSNSP,
-                                       Anum_pg_proc_oid,
-                                       CStringGetDatum(psprintf("_%s", NameStr(form->proname))),
-                                       PointerGetDatum(&form->proargtypes),
-                                       ObjectIdGetDatum(form->pronamespace));
-    ReleaseSysCache(found);
     const bool has_relation = !PG_ARGISNULL(0);
     const as_owner work = begin_as_owner(has_relation ? lock_owned_relation(PG_GETARG_OID(0), mode) : GetUserId());
-
-    FmgrInfo function;
-    fmgr_info(called, &function);
-    LOCAL_FCINFO(call, FUNC_MAX_ARGS);
-    InitFunctionCallInfoData(*call, &function, fcinfo->nargs, InvalidOid, nullptr, nullptr);
-    std::copy(fcinfo->args, fcinfo->args + fcinfo->nargs, call->args);
-    const Datum result = FunctionCallInvoke(call);
-    fcinfo->isnull = call->isnull;
+    const Datum result = call_internal(fcinfo);
     end_as_owner(work);
     return result;
 }

@@ -47,3 +47,13 @@ COMMENT ON FUNCTION _minhash_signature(minhash_signature, integer, boolean) IS
 CREATE CAST (minhash_signature AS minhash_signature)
     WITH FUNCTION _minhash_signature(minhash_signature, integer, boolean) AS IMPLICIT;
 COMMENT ON CAST (minhash_signature AS minhash_signature) IS 'enforces the type modifier';
+
+-- A text that is given where a signature is wanted converts implicitly if it is one, and is an error that says what to
+-- write otherwise. Without this cast, PostgreSQL would only say that there is no such function.
+CREATE FUNCTION _minhash_signature_of_text(text) RETURNS minhash_signature
+    AS 'MODULE_PATHNAME', 'minhash_signature_of_text' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION _minhash_signature_of_text(text) IS 'a signature from its text form';
+CREATE CAST (text AS minhash_signature) WITH FUNCTION _minhash_signature_of_text(text) AS IMPLICIT;
+COMMENT ON CAST (text AS minhash_signature) IS 'a signature from its text form';
+CREATE CAST (varchar AS minhash_signature) WITH FUNCTION _minhash_signature_of_text(text) AS IMPLICIT;
+COMMENT ON CAST (varchar AS minhash_signature) IS 'a signature from its text form';

@@ -53,7 +53,8 @@ CREATE FUNCTION _minhash_similar_support(internal) RETURNS internal
     AS 'MODULE_PATHNAME', 'minhash_similar_support' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION _minhash_similar_support(internal) IS 'planner support of minhash_similar';
 
-CREATE FUNCTION minhash_similar(a minhash_signature, b minhash_signature, threshold double precision) RETURNS boolean
+CREATE FUNCTION minhash_similar(a minhash_signature, b minhash_signature, threshold double precision DEFAULT 0.8)
+    RETURNS boolean
     AS 'MODULE_PATHNAME', 'minhash_similar_from' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 5
     SUPPORT _minhash_similar_support;
 COMMENT ON FUNCTION minhash_similar(minhash_signature, minhash_signature, double precision) IS

@@ -212,7 +212,10 @@ BEGIN
                 HINT = 'Use an ordinary or a partitioned table, or join lsh_bands() by hand.';
     END IF;
     add_one := format('ALTER TABLE %s ADD COLUMN sig %s.minhash_signature '
-        'GENERATED ALWAYS AS (%2$s.minhash(...)) STORED;', source_name, extension);
+        'GENERATED ALWAYS AS (%2$s.minhash(%s)) STORED;', source_name, extension,
+        coalesce((SELECT quote_ident(attname) FROM pg_attribute WHERE attrelid = source AND attnum > 0
+                  AND atttypid IN ('text'::regtype, 'varchar'::regtype) AND NOT attisdropped
+                  ORDER BY attname NOT IN ('body', 'text', 'content'), attnum LIMIT 1), '...'));
     IF found_table.relkind = 'r' AND EXISTS (SELECT FROM pg_inherits WHERE inhparent = source) THEN
         RAISE EXCEPTION 'table "%" cannot have a band table because other tables inherit from it', found_table.relname
             USING ERRCODE = 'feature_not_supported',

@@ -158,8 +158,8 @@ COMMENT ON FUNCTION lsh_components(text, anyelement, double precision[]) IS
 
 CREATE FUNCTION lsh_evaluate(
     query text,
-    anchors integer DEFAULT 2000,
     threshold double precision DEFAULT 0.8,
+    anchors integer DEFAULT 2000,
     bands integer[] DEFAULT NULL,
     rows integer[] DEFAULT NULL,
     num_hashes integer DEFAULT 128,
@@ -182,14 +182,15 @@ CREATE FUNCTION lsh_evaluate(
     OUT false_candidates bigint
 ) RETURNS SETOF record
     AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 6;
-COMMENT ON FUNCTION lsh_evaluate(text, integer, double precision, integer[], integer[], integer, integer, text, boolean, boolean, bigint, text) IS
+COMMENT ON FUNCTION lsh_evaluate(text, double precision, integer, integer[], integer[], integer, integer, text, boolean, boolean, bigint, text) IS
     'how many near-duplicates and false candidates bands and rows would find, as pairs of a few texts with all show. '
     'Example: lsh_evaluate(''SELECT id, body FROM articles'', bands => ''{20,16}'', rows => ''{5,8}'')';
 
 -- Many users first try to pass the names of a table and of its columns. The parser would only report that no function
 -- matches, or that several do. So the functions below catch such calls, and raise an error that says what to write.
 -- Only an untyped literal converts to _lsh_column. So if the second argument has a type, PostgreSQL calls the function
--- whose second argument specifies the type of ids.
+-- whose second argument specifies the type of ids. The first argument of a function that only raises an error is named
+-- source, so that psql lists the function after those of its name that work.
 
 CREATE TYPE _lsh_column;
 CREATE FUNCTION _lsh_column_in(cstring) RETURNS _lsh_column AS 'textin'
@@ -201,24 +202,46 @@ COMMENT ON FUNCTION _lsh_column_out(_lsh_column) IS 'output of _lsh_column';
 CREATE TYPE _lsh_column (INPUT = _lsh_column_in, OUTPUT = _lsh_column_out, LIKE = text, CATEGORY = 'S');
 COMMENT ON TYPE _lsh_column IS 'literal that may be the name of a column, given by mistake';
 
-CREATE FUNCTION lsh_pairs(source text, VARIADIC columns _lsh_column[])
-    RETURNS TABLE (left_id bigint, right_id bigint, similarity double precision)
+CREATE FUNCTION lsh_pairs(
+    source text,
+    id_column _lsh_column,
+    text_column _lsh_column DEFAULT NULL,
+    threshold double precision DEFAULT NULL
+) RETURNS TABLE (left_id bigint, right_id bigint, similarity double precision)
     AS 'MODULE_PATHNAME', 'lsh_call_of_names' LANGUAGE C VOLATILE PARALLEL UNSAFE;
-COMMENT ON FUNCTION lsh_pairs(text, _lsh_column[]) IS
+COMMENT ON FUNCTION lsh_pairs(text, _lsh_column, _lsh_column, double precision) IS
     'an error that writes the query to give instead. Example: lsh_pairs(''articles'', ''id'', ''body'')';
-CREATE FUNCTION lsh_clusters(source text, VARIADIC columns _lsh_column[])
-    RETURNS TABLE (id bigint, cluster_id bigint, representative bigint, size bigint, similarity double precision)
+CREATE FUNCTION lsh_clusters(
+    source text,
+    id_column _lsh_column,
+    text_column _lsh_column DEFAULT NULL,
+    threshold double precision DEFAULT NULL
+) RETURNS TABLE (id bigint, cluster_id bigint, representative bigint, size bigint, similarity double precision)
     AS 'MODULE_PATHNAME', 'lsh_call_of_names' LANGUAGE C VOLATILE PARALLEL UNSAFE;
-COMMENT ON FUNCTION lsh_clusters(text, _lsh_column[]) IS
+COMMENT ON FUNCTION lsh_clusters(text, _lsh_column, _lsh_column, double precision) IS
     'an error that writes the query to give instead. Example: lsh_clusters(''articles'', ''id'', ''body'')';
-CREATE FUNCTION lsh_contained(source text, VARIADIC columns _lsh_column[])
-    RETURNS TABLE (contained_id bigint, container_id bigint, containment double precision)
+CREATE FUNCTION lsh_contained(
+    source text,
+    id_column _lsh_column,
+    text_column _lsh_column DEFAULT NULL,
+    threshold double precision DEFAULT NULL
+) RETURNS TABLE (contained_id bigint, container_id bigint, containment double precision)
     AS 'MODULE_PATHNAME', 'lsh_call_of_names' LANGUAGE C VOLATILE PARALLEL UNSAFE;
-COMMENT ON FUNCTION lsh_contained(text, _lsh_column[]) IS
+COMMENT ON FUNCTION lsh_contained(text, _lsh_column, _lsh_column, double precision) IS
     'an error that writes the query to give instead. Example: lsh_contained(''articles'', ''id'', ''body'')';
+CREATE FUNCTION lsh_components(
+    source text,
+    id_column _lsh_column,
+    text_column _lsh_column DEFAULT NULL
+) RETURNS TABLE (id bigint, cluster_id bigint, representative bigint, size bigint, threshold double precision)
+    AS 'MODULE_PATHNAME', 'lsh_call_of_names' LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION lsh_components(text, _lsh_column, _lsh_column) IS
+    'an error that writes the query to give instead. Example: lsh_components(''articles'', ''id'', ''body'')';
 CREATE FUNCTION lsh_evaluate(
     source text,
-    VARIADIC columns _lsh_column[],
+    id_column _lsh_column,
+    text_column _lsh_column DEFAULT NULL,
+    threshold double precision DEFAULT NULL,
     OUT bands integer,
     OUT rows integer,
     OUT anchors integer,
@@ -232,14 +255,15 @@ CREATE FUNCTION lsh_evaluate(
     OUT false_candidates bigint
 ) RETURNS SETOF record
     AS 'MODULE_PATHNAME', 'lsh_call_of_names' LANGUAGE C VOLATILE PARALLEL UNSAFE;
-COMMENT ON FUNCTION lsh_evaluate(text, _lsh_column[]) IS
+COMMENT ON FUNCTION lsh_evaluate(text, _lsh_column, _lsh_column, double precision) IS
     'an error that writes the query to give instead. Example: lsh_evaluate(''articles'', ''id'', ''body'')';
 
 -- The other bulk functions have an argument for the type of ids, but lsh_evaluate() has none. If a call passes one, the
 -- error says to leave it out.
 CREATE FUNCTION lsh_evaluate(
-    query text,
+    source text,
     anyelement,
+    threshold double precision DEFAULT NULL,
     OUT bands integer,
     OUT rows integer,
     OUT anchors integer,
@@ -253,6 +277,6 @@ CREATE FUNCTION lsh_evaluate(
     OUT false_candidates bigint
 ) RETURNS SETOF record
     AS 'MODULE_PATHNAME', 'lsh_call_with_type' LANGUAGE C VOLATILE PARALLEL UNSAFE;
-COMMENT ON FUNCTION lsh_evaluate(text, anyelement) IS
+COMMENT ON FUNCTION lsh_evaluate(text, anyelement, double precision) IS
     'an error that says to leave out the type of ids. '
-    'Example: lsh_evaluate(''SELECT id, body FROM articles'', NULL::bigint)';
+    'Example: lsh_evaluate(''SELECT id, body FROM articles'', NULL::uuid)';

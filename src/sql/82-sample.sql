@@ -100,7 +100,9 @@ COMMENT ON FUNCTION lsh_sample(text, double precision, double precision, text, i
 -- Calls that are meant differently (80-bulk.sql).
 CREATE FUNCTION lsh_sample(
     source text,
-    VARIADIC columns _lsh_column[],
+    id_column _lsh_column,
+    text_column _lsh_column DEFAULT NULL,
+    threshold double precision DEFAULT NULL,
     OUT row_count bigint,
     OUT pairs bigint,
     OUT pairs_low bigint,
@@ -113,11 +115,12 @@ CREATE FUNCTION lsh_sample(
     OUT median_shingles bigint
 ) RETURNS SETOF record
     AS 'MODULE_PATHNAME', 'lsh_call_of_names' LANGUAGE C VOLATILE PARALLEL UNSAFE;
-COMMENT ON FUNCTION lsh_sample(text, _lsh_column[]) IS
+COMMENT ON FUNCTION lsh_sample(text, _lsh_column, _lsh_column, double precision) IS
     'an error that writes the query to give instead. Example: lsh_sample(''articles'', ''id'', ''body'')';
 CREATE FUNCTION lsh_sample(
-    query text,
+    source text,
     anyelement,
+    threshold double precision DEFAULT NULL,
     OUT row_count bigint,
     OUT pairs bigint,
     OUT pairs_low bigint,
@@ -130,6 +133,6 @@ CREATE FUNCTION lsh_sample(
     OUT median_shingles bigint
 ) RETURNS SETOF record
     AS 'MODULE_PATHNAME', 'lsh_call_with_type' LANGUAGE C VOLATILE PARALLEL UNSAFE;
-COMMENT ON FUNCTION lsh_sample(text, anyelement) IS
+COMMENT ON FUNCTION lsh_sample(text, anyelement, double precision) IS
     'an error that says to leave out the type of ids. '
-    'Example: lsh_sample(''SELECT id, body FROM articles'', NULL::bigint)';
+    'Example: lsh_sample(''SELECT id, body FROM articles'', NULL::uuid)';

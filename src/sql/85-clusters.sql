@@ -373,7 +373,12 @@ BEGIN
         JOIN pg_depend AS d ON d.classid = 'pg_attrdef'::regclass AND d.objid = f.oid
         JOIN pg_class AS c ON d.refclassid = 'pg_class'::regclass AND c.oid = d.refobjid AND c.oid <> a.attrelid
     WHERE a.attrelid = clusters AND a.attname = 'content_hash';
-    IF found IS NULL THEN
+    IF found IS NULL AND NOT EXISTS (SELECT FROM pg_attribute WHERE attrelid = clusters AND attname = 'content_hash')
+    THEN
+        RAISE EXCEPTION '% is no table of clusters', clusters USING ERRCODE = 'wrong_object_type',
+            HINT = 'Make one by lsh_create_clusters(), for example SELECT * FROM '
+                'lsh_create_clusters(''article_clusters'', ''SELECT id, body FROM articles'').';
+    ELSIF found IS NULL THEN
         RAISE EXCEPTION 'table % has no settings of clusters', clusters
             USING ERRCODE = 'object_not_in_prerequisite_state',
                 DETAIL = 'The default of its column content_hash does not refer to a table of settings.',
@@ -479,8 +484,11 @@ BEGIN
             PERFORM @extschema@._lsh_kept_explain(query, k.path);
         EXCEPTION WHEN syntax_error THEN
             RAISE EXCEPTION 'changed is neither a SELECT nor the name of a table' USING ERRCODE = 'syntax_error',
-                DETAIL = SQLERRM, HINT = 'Use, for example, SELECT id FROM articles WHERE updated_at > now() - '
-                    'interval ''1 day'', or SELECT unnest(''{1,2}''::bigint[]).';
+                DETAIL = SQLERRM, HINT = CASE WHEN changed LIKE '{%}'
+                    THEN format('Use SELECT * FROM lsh_refresh_clusters(%L, changed => %L).', k.target,
+                        format('SELECT unnest(%L::%s[])', changed, k.ids))
+                    ELSE 'Use, for example, changed => ''SELECT id FROM articles WHERE updated_at > now() - interval '
+                        '''''1 day''''''.' END;
         END;
         RETURN format('MATERIALIZED (SELECT id FROM %s._lsh_kept_rows(%L, %L) AS c(id %s))', '@extschema@', query,
             k.path,
@@ -605,25 +613,26 @@ END $$;
 COMMENT ON FUNCTION _lsh_refresh_clusters(regclass, text, text) IS
     'for lsh_refresh_clusters: what it does as the owner of the clusters';
 
-CREATE FUNCTION lsh_create_clusters(
+CREATE FUNCTION _lsh_create_clusters(
     clusters text,
     query text,
-    threshold double precision DEFAULT 0.8,
-    recall double precision DEFAULT NULL,
-    bands integer DEFAULT NULL,
-    rows integer DEFAULT NULL,
-    verify text DEFAULT NULL,
-    max_bucket integer DEFAULT NULL,
-    num_hashes integer DEFAULT NULL,
-    shingle_size integer DEFAULT NULL,
-    unit text DEFAULT NULL,
-    fold boolean DEFAULT NULL,
-    bag boolean DEFAULT NULL,
-    seed bigint DEFAULT NULL,
-    method text DEFAULT NULL,
-    near_representative boolean DEFAULT true,
-    search_path text DEFAULT pg_catalog.current_setting('search_path'),
-    apart text DEFAULT NULL,
+    threshold double precision,
+    recall double precision,
+    bands integer,
+    rows integer,
+    verify text,
+    max_bucket integer,
+    num_hashes integer,
+    shingle_size integer,
+    unit text,
+    fold boolean,
+    bag boolean,
+    seed bigint,
+    method text,
+    near_representative boolean,
+    search_path text,
+    apart text,
+    singletons boolean,
     OUT rows_added bigint,
     OUT clusters_made bigint
 ) LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
@@ -634,17 +643,32 @@ DECLARE
     id_type regtype;
 BEGIN
     query := rtrim(query, E'; \t\n');
-    IF clusters IS NULL OR query IS NULL OR search_path IS NULL OR threshold IS NULL OR near_representative IS NULL THEN
-        RAISE EXCEPTION 'clusters, query, search_path, threshold and near_representative must not be NULL'
-            USING ERRCODE = 'null_value_not_allowed';
+    IF clusters ~* '^\s*(select|with|values|table)\s' THEN -- the query, where the name should be
+        RAISE EXCEPTION 'lsh_create_clusters() takes the name of the table to make before the query'
+            USING ERRCODE = 'invalid_parameter_value', HINT = format('Use SELECT * FROM lsh_create_clusters(%L, %L).',
+                CASE WHEN query ~ '^[a-z_]\w*$' THEN query ELSE 'article_clusters' END, clusters);
+    ELSIF clusters IS NULL OR query IS NULL OR search_path IS NULL OR threshold IS NULL
+            OR near_representative IS NULL OR singletons IS NULL THEN
+        RAISE EXCEPTION 'clusters, query, search_path, threshold, near_representative and singletons must not be NULL'
+            USING ERRCODE = 'null_value_not_allowed', HINT = 'Use, for example, SELECT * FROM '
+                'lsh_create_clusters(''article_clusters'', ''SELECT id, body FROM articles'').';
+    ELSIF NOT singletons THEN
+        RAISE EXCEPTION 'kept clusters have all rows of the query' USING ERRCODE = 'invalid_parameter_value',
+            DETAIL = 'The others are clusters of one row.',
+            HINT = format('Leave out singletons: SELECT * FROM lsh_create_clusters(%L, %L).', clusters, query);
     END IF;
     target := (SELECT full_name FROM @extschema@._lsh_kept_table(clusters, search_path));
     IF target IS NULL THEN
         PERFORM @extschema@._lsh_kept_fail_name(clusters);
+    ELSIF EXISTS (SELECT FROM pg_attribute WHERE attrelid = to_regclass(target) AND attname = 'content_hash') THEN
+        RAISE EXCEPTION 'clusters % are there already', target USING ERRCODE = 'duplicate_table',
+            HINT = format('Change their settings instead, for example: UPDATE %s SET threshold = 0.9; '
+                'SELECT * FROM lsh_refresh_clusters(%L);', @extschema@._lsh_kept_settings_table(to_regclass(target)),
+                clusters);
     ELSIF to_regclass(target) IS NOT NULL THEN
         RAISE EXCEPTION 'relation % already exists', target USING ERRCODE = 'duplicate_table',
-            HINT = format('Choose another name. If the clusters are there already, UPDATE their settings in the table '
-                '%s, and call lsh_refresh_clusters(%L).', clusters || '_settings', clusters);
+            HINT = format('Choose a name for a new table: SELECT * FROM lsh_create_clusters(%L, %L).',
+                regexp_replace(clusters, '("?)$', '_clusters\1'), query);
     END IF;
     id_type := (SELECT q.id_type FROM @extschema@._lsh_kept_query(query, search_path, CAST(NULL AS text)) AS q);
     -- The name of the other table is made from that of the first by its last part.
@@ -676,6 +700,58 @@ BEGIN
     END IF;
     EXECUTE format('ANALYZE %s', target);
 END $$;
-COMMENT ON FUNCTION lsh_create_clusters(text, text, double precision, double precision, integer, integer, text, integer, integer, integer, text, boolean, boolean, bigint, text, boolean, text, text) IS
+COMMENT ON FUNCTION _lsh_create_clusters(text, text, double precision, double precision, integer, integer, text, integer, integer, integer, text, boolean, boolean, bigint, text, boolean, text, text, boolean) IS
+    'for lsh_create_clusters: what it does';
+
+CREATE FUNCTION lsh_create_clusters(
+    clusters text,
+    query text DEFAULT NULL,
+    threshold double precision DEFAULT 0.8,
+    recall double precision DEFAULT NULL,
+    bands integer DEFAULT NULL,
+    rows integer DEFAULT NULL,
+    verify text DEFAULT NULL,
+    max_bucket integer DEFAULT NULL,
+    num_hashes integer DEFAULT NULL,
+    shingle_size integer DEFAULT NULL,
+    unit text DEFAULT NULL,
+    fold boolean DEFAULT NULL,
+    bag boolean DEFAULT NULL,
+    seed bigint DEFAULT NULL,
+    method text DEFAULT NULL,
+    near_representative boolean DEFAULT true,
+    search_path text DEFAULT pg_catalog.current_setting('search_path'),
+    apart text DEFAULT NULL,
+    singletons boolean DEFAULT true,
+    OUT rows_added bigint,
+    OUT clusters_made bigint
+) AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 10000;
+COMMENT ON FUNCTION lsh_create_clusters(text, text, double precision, double precision, integer, integer, text, integer, integer, integer, text, boolean, boolean, bigint, text, boolean, text, text, boolean) IS
     'makes a table of a query''s rows with their clusters, which lsh_refresh_clusters keeps up to date. '
     'Example: lsh_create_clusters(''article_clusters'', ''SELECT id, body FROM articles'')';
+
+-- Calls that are meant differently (80-bulk.sql).
+CREATE FUNCTION lsh_create_clusters(source text, query text, anyelement, threshold double precision DEFAULT NULL,
+    OUT rows_added bigint, OUT clusters_made bigint)
+    AS 'MODULE_PATHNAME', 'lsh_call_with_type' LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION lsh_create_clusters(text, text, anyelement, double precision) IS
+    'an error that says to leave out the type of ids. '
+    'Example: lsh_create_clusters(''article_clusters'', ''SELECT id, body FROM articles'', NULL::uuid)';
+CREATE FUNCTION lsh_refresh_clusters(clusters regclass, threshold double precision,
+    OUT rows_added bigint, OUT rows_removed bigint, OUT rows_changed bigint, OUT clusters_made bigint,
+    OUT clusters_joined bigint, OUT clusters_split bigint, OUT clusters_dissolved bigint)
+    AS 'MODULE_PATHNAME', 'lsh_refresh_clusters_at' LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION lsh_refresh_clusters(regclass, double precision) IS
+    'an error that shows how to change the threshold. Example: lsh_refresh_clusters(''article_clusters'', 0.9)';
+CREATE FUNCTION _lsh_refresh_clusters(clusters regclass, threshold double precision,
+    OUT rows_added bigint, OUT rows_removed bigint, OUT rows_changed bigint, OUT clusters_made bigint,
+    OUT clusters_joined bigint, OUT clusters_split bigint, OUT clusters_dissolved bigint)
+    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RAISE EXCEPTION 'lsh_refresh_clusters() takes no threshold' USING ERRCODE = 'invalid_parameter_value',
+        DETAIL = 'The settings of kept clusters are in a table beside them.',
+        HINT = format('Change it there: UPDATE %s SET threshold = %s; SELECT * FROM lsh_refresh_clusters(%L);',
+            @extschema@._lsh_kept_settings_table(clusters), threshold, clusters);
+END $$;
+COMMENT ON FUNCTION _lsh_refresh_clusters(regclass, double precision) IS
+    'for lsh_refresh_clusters: shows how to change the threshold';

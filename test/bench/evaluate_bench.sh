@@ -34,7 +34,7 @@ for ((seed = 1; seed <= ${SEEDS:-100}; seed++)); do
                           AS recall
                       FROM truth JOIN signed a ON a.id = left_id JOIN signed b ON b.id = right_id, settings GROUP BY 1, 2)
         SELECT $seed, bands, rows, e.true_pairs, e.recall, e.recall_low, e.recall_high, known.recall
-        FROM lsh_evaluate('SELECT id, body FROM texts', $anchors, bands => '{10,12,13}', rows => '{12,9,7}', seed => $seed) e
+        FROM lsh_evaluate('SELECT id, body FROM texts', anchors => $anchors, bands => '{10,12,13}', rows => '{12,9,7}', seed => $seed) e
             JOIN known USING (bands, rows)"
 done
 run -c "SELECT format('%sx%s: true recall %s, in %s of %s intervals; they have %s true pairs and a width of %s', bands, rows,

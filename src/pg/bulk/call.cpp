@@ -44,6 +44,8 @@ const char* advice_for_column(const bulk_call& call, TupleDesc columns)
                         second == TSVECTOROID ? "tsvector_to_array(column)" : "column");
     if (is_set)
         return "Sign it with minhash_elements().";
+    if (second == JSONBOID || second == JSONOID)
+        return "Return the text of a field: SELECT id, data->>'body' FROM articles. Or cast it to text.";
     return "Cast it to text.";
 }
 

@@ -3,6 +3,7 @@
 #include "pg/bulk/call.h"
 #include "pg/errors.h"
 #include "pg/extension.h"
+#include "pg/internal_call.h"
 #include "pg/owned_relation.h"
 
 #include "core/hash.h"
@@ -30,6 +31,7 @@ enum { arg_path = arg_query + 1, arg_origin, arg_seed = arg_origin, arg_contents
 // Names where the query is kept if something in it does not exist (any more).
 void tell_origin(void* origin)
 {
+    keep_context(true);
     const int code = geterrcode();
     if (origin != nullptr && (code == ERRCODE_UNDEFINED_COLUMN || code == ERRCODE_UNDEFINED_TABLE ||
                               code == ERRCODE_UNDEFINED_FUNCTION || code == ERRCODE_INVALID_SCHEMA_NAME))
@@ -63,6 +65,7 @@ void enter(query_setting& setting, FunctionCallInfo fcinfo, char* origin)
 
 void leave(const query_setting& setting)
 {
+    keep_context(false); // a NOTICE calls tell_origin(), too
     error_context_stack = setting.outer;
     AtEOXact_GUC(true, setting.level);
 }
@@ -235,6 +238,12 @@ MINHASH_FUNCTION(lsh_kept_rows)
 
 // lsh_refresh_clusters(clusters, changed, log): calls _lsh_refresh_clusters() as the owner of the clusters.
 MINHASH_FUNCTION(lsh_refresh_clusters) { return call_as_owner(fcinfo, ShareRowExclusiveLock); }
+
+// lsh_create_clusters(clusters, query, threshold, ...): calls _lsh_create_clusters().
+MINHASH_FUNCTION(lsh_create_clusters) { return call_internal(fcinfo); }
+
+// lsh_refresh_clusters(clusters, threshold, ...): an ERROR that shows how to change a setting.
+MINHASH_FUNCTION(lsh_refresh_clusters_at) { return call_internal(fcinfo); }
 
 // _lsh_kept_locked_name(relation) -> text
 //

@@ -22,8 +22,8 @@ namespace {
 // The arguments of lsh_evaluate().
 enum evaluate_argument {
     arg_evaluated_query,
-    arg_anchors,
     arg_evaluated_threshold,
+    arg_anchors,
     arg_evaluated_bands,
     arg_evaluated_rows,
     arg_evaluated_scheme, // the first of the seven arguments for a scheme
@@ -171,7 +171,7 @@ void notice_few_pairs(const bulk_call& call, const bulk::evaluation_result& resu
 
 } // namespace
 
-// lsh_evaluate(query, anchors, threshold, bands, rows, num_hashes, shingle_size, unit, fold, bag,
+// lsh_evaluate(query, threshold, anchors, bands, rows, num_hashes, shingle_size, unit, fold, bag,
 //              seed, method)
 // -> (bands, rows, anchors, candidates, true_pairs, found, recall, recall_low, recall_high,
 //     predicted_recall, false_candidates)

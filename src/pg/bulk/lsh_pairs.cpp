@@ -38,7 +38,7 @@ pair_call& read_rows(const call_form& form, const bulk_request& wanted, int othe
     check_result(*call.result, wanted.id_type, 2, others);
     call.crossing = !PG_ARGISNULL(other_query);
     const planned_select first = plan_select(fcinfo, arg_query);
-    const planned_select second = call.crossing ? plan_select(fcinfo, other_query) : first;
+    const planned_select second = call.crossing ? plan_select(fcinfo, other_query, "other_query") : first;
     if (apart)
         read_verdicts(call, fcinfo, *apart);
     read_query(call, first);

@@ -2,6 +2,9 @@
 #include "pg/errors.h"
 #include "pg/extension.h"
 
+#include <algorithm>
+#include <iterator>
+
 extern "C" {
 #include "access/relation.h"
 #include "access/sysattr.h"
@@ -11,8 +14,8 @@ extern "C" {
 #include "nodes/makefuncs.h"
 #include "nodes/plannodes.h"
 #include "parser/parse_coerce.h"
-#include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/float.h"
 #include "utils/lsyscache.h"
 #include "utils/plancache.h"
 #include "utils/rel.h"
@@ -30,6 +33,11 @@ namespace {
 void check_statement(SPIPlanPtr plan)
 {
     const List* const statements = SPI_plan_get_plan_sources(plan);
+    if (statements == NIL)
+        ereport(ERROR,
+                errcode(ERRCODE_SYNTAX_ERROR),
+                errmsg("query is empty"),
+                errhint("Use, for example, SELECT id, body FROM articles."));
     if (list_length(statements) != 1)
         ereport(ERROR,
                 errcode(ERRCODE_SYNTAX_ERROR),
@@ -127,38 +135,72 @@ bool has_rows(Oid relation)
            kind == RELKIND_MATVIEW || kind == RELKIND_FOREIGN_TABLE;
 }
 
-// The table or view that a text names; InvalidOid if it names none. `is_name` says whether the text is only a name.
-Oid named_relation(const char* given, bool& is_name)
+Oid relation_at(char* schema, char* name)
 {
-    List* parts;
-    is_name = SplitIdentifierString(pstrdup(given), '.', &parts) && parts != NIL;
-    if (!is_name || list_length(parts) > 2) // schema and table
+    if (strlen(name) >= NAMEDATALEN)
         return InvalidOid;
-    char* const name = static_cast<char*>(llast(parts));
-    char* const schema = list_length(parts) == 2 ? static_cast<char*>(linitial(parts)) : nullptr;
     const Oid relation = RangeVarGetRelid(makeRangeVar(schema, name, -1), NoLock, true);
     return OidIsValid(relation) && has_rows(relation) ? relation : InvalidOid;
 }
 
-bool takes_any_ids(std::string_view function) { return function == "lsh_evaluate" || function == "lsh_sample"; }
-
-// An argument of a function that takes ids of any type, as an example.
-const char* example_of(std::string_view function)
+// Whether a literal looks like a query.
+bool is_query(const char* given)
 {
-    return function == "lsh_evaluate" ? "anchors => 2000" : "threshold => 0.8";
+    constexpr const char* first_words[] = {"SELECT", "WITH", "VALUES", "TABLE"};
+    given += strspn(given, " \t\n\r(");
+    return std::any_of(std::begin(first_words), std::end(first_words), [given](const char* word) {
+        const std::size_t length = strlen(word);
+        return pg_strncasecmp(given, word, length) == 0 && given[length] != '\0' &&
+               isalnum(static_cast<unsigned char>(given[length])) == 0;
+    });
+}
+
+// The table or view that a text names; InvalidOid if it names none. `is_name` says whether the text is only a name. A
+// name that lacks its double quotes, as in 'shop.Product Items', is looked for, too.
+Oid named_relation(const char* given, bool& is_name)
+{
+    List* parts;
+    is_name = SplitIdentifierString(pstrdup(given), '.', &parts) && parts != NIL;
+    Oid relation = InvalidOid;
+    if (is_name && list_length(parts) <= 2) // schema and table
+        relation = relation_at(list_length(parts) == 2 ? static_cast<char*>(linitial(parts)) : nullptr,
+                               static_cast<char*>(llast(parts)));
+    if (OidIsValid(relation) || is_query(given))
+        return relation;
+    relation = relation_at(nullptr, pstrdup(given));
+    char* const schema = pstrdup(given);
+    char* const point = strchr(schema, '.');
+    if (!OidIsValid(relation) && point != nullptr) {
+        *point = '\0';
+        relation = relation_at(schema, point + 1);
+    }
+    is_name = is_name || OidIsValid(relation);
+    return relation;
+}
+
+bool takes_any_ids(std::string_view function)
+{
+    return function == "lsh_evaluate" || function == "lsh_sample" || function == "lsh_create_clusters";
 }
 
 // Suggests a call of a function, with a query on the relation. The query returns the columns that the user has named,
 // `id` and `text`. If the relation has no such `id`, the query returns the primary key instead; if it has no such
-// `text`, the column found by compared_column(). For lsh_components(), the query returns left_id and right_id.
-const char* suggest_call(Oid function, Oid relation, const char* id, const char* text)
+// `text`, the column found by compared_column(). For lsh_components(), the query returns left_id and right_id unless
+// there are columns of the given names. `more` are further arguments. Without `with_call`, only the query is suggested.
+const char*
+suggest_call(Oid function, Oid relation, const char* id, const char* text, const char* more, bool with_call = true)
 {
     const Relation opened = relation_open(relation, AccessShareLock);
     const char* const from = name_of_relation(opened);
     const std::string_view called = get_func_name(function);
     const char* columns = "left_id, right_id";
     const char* id_type = "";
-    if (called != "lsh_components") {
+    if (called == "lsh_components") {
+        const column left = column_named(opened, id);
+        const column right = column_named(opened, text);
+        if (OidIsValid(left.type) && OidIsValid(right.type))
+            columns = psprintf("%s, %s", left.expression, right.expression);
+    } else {
         column key = column_named(opened, id);
         if (!OidIsValid(key.type))
             key = primary_key(opened);
@@ -172,26 +214,29 @@ const char* suggest_call(Oid function, Oid relation, const char* id, const char*
     }
     relation_close(opened, AccessShareLock);
     const char* const query = psprintf("SELECT %s FROM %s", columns, from);
-    if (called.starts_with('_')) // a function that another one has called with the user's query
+    if (!with_call || called.starts_with('_')) // a function that another one has called with the user's query
         return query;
-    return psprintf("SELECT * FROM %s(%s%s)", called.data(), quote_literal_cstr(query), id_type);
+    return psprintf("SELECT * FROM %s(%s%s%s)", called.data(), quote_literal_cstr(query), id_type, more);
 }
 
-void refuse_name(const char* query, Oid function, const char* columns)
+void refuse_name(const char* query, Oid function, const char* name, const char* columns)
 {
     bool is_name;
+    const bool is_first = strcmp(name, "query") == 0;
     const Oid relation = named_relation(query, is_name);
-    if (OidIsValid(relation))
+    if (OidIsValid(relation)) {
+        const char* const wanted = columns != nullptr
+                                       ? psprintf("SELECT %s FROM %s", columns, query)
+                                       : suggest_call(function, relation, nullptr, nullptr, "", is_first);
         ereport(ERROR,
                 errcode(ERRCODE_SYNTAX_ERROR),
-                errmsg("query is the name of a table, not a SELECT"),
-                errhint("Use %s.",
-                        columns != nullptr ? psprintf("SELECT %s FROM %s", columns, query)
-                                           : suggest_call(function, relation, nullptr, nullptr)));
+                errmsg("%s is the name of a table, not a SELECT", name),
+                is_first ? errhint("Use %s.", wanted) : errhint("Use %s => %s.", name, quote_literal_cstr(wanted)));
+    }
     if (is_name)
         ereport(ERROR,
                 errcode(ERRCODE_SYNTAX_ERROR),
-                errmsg("query \"%s\" is neither a SELECT nor the name of a table", clip(query)),
+                errmsg("%s \"%s\" is neither a SELECT nor the name of a table", name, clip(query)),
                 errhint("Use, for example, SELECT %s.",
                         columns != nullptr ? psprintf("%s FROM not_duplicates", columns) : "id, body FROM articles"));
 }
@@ -223,10 +268,10 @@ void tell_query(void* of) { errcontext("SQL statement \"%s\"", static_cast<const
 
 } // namespace
 
-planned_select plan_select(FunctionCallInfo fcinfo, int argument, const char* columns)
+planned_select plan_select(FunctionCallInfo fcinfo, int argument, const char* name, const char* columns)
 {
     const char* const query = text_to_cstring(PG_GETARG_TEXT_PP(argument));
-    refuse_name(query, fcinfo->flinfo->fn_oid, columns);
+    refuse_name(query, fcinfo->flinfo->fn_oid, name, columns);
     return plan_query(query);
 }
 
@@ -298,52 +343,80 @@ Oid check_ids(Oid wanted, Oid given, ids_of what)
                 : errhint("Give NULL::%s as the second argument, or cast the ids in the query.", type));
 }
 
-// lsh_call_of_names(source, columns...): an ERROR that says what to write.
+// lsh_call_of_names(source, column, column, threshold): an ERROR that says what to write.
 //
 // Users often first try lsh_pairs('articles', 'id', 'body') or lsh_pairs('articles', 'body'). If the first argument is
-// a real query, the literal after it was probably meant as the type of ids or as the threshold.
+// a real query, the literal after it was probably meant as another query, the type of ids or the threshold.
 MINHASH_FUNCTION(lsh_call_of_names)
 {
     const Oid function = fcinfo->flinfo->fn_oid;
     const char* const called = get_func_name(function);
-    const char* const source = PG_ARGISNULL(0) ? nullptr : text_to_cstring(PG_GETARG_TEXT_PP(0));
+    const auto text_at = [&](int argument) {
+        return argument >= PG_NARGS() || PG_ARGISNULL(argument) ? nullptr
+                                                                : text_to_cstring(PG_GETARG_TEXT_PP(argument));
+    };
+    const char* const source = text_at(0);
+    const char* const second = text_at(1);
+    const char* const third = text_at(2);
     bool is_name = true;
     const Oid relation = source != nullptr ? named_relation(source, is_name) : InvalidOid;
+    if (!is_name && second != nullptr && is_query(second))
+        ereport(ERROR,
+                errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                errmsg("argument after the query of %s() has neither a name nor a type", called),
+                errhint("To compare the rows of two queries, use SELECT * FROM %s(%s, other_query => %s).",
+                        strcmp(called, "lsh_contained") == 0 ? called : "lsh_pairs",
+                        quote_literal_cstr(source),
+                        quote_literal_cstr(second)));
     if (!is_name)
         ereport(ERROR,
                 errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                 errmsg("argument after the query of %s() has neither a name nor a type", called),
-                takes_any_ids(called) ? errhint("Name it: %s.", example_of(called))
+                takes_any_ids(called) ? errhint("Name it: threshold => 0.8.")
                                       : errhint("Use threshold => 0.8 for the threshold, or NULL::uuid for ids of "
                                                 "the type uuid."));
 
-    Datum* names = nullptr;
-    bool* nulls = nullptr;
-    int count = 0;
-    if (!PG_ARGISNULL(1)) {
-        ArrayType* const columns = PG_GETARG_ARRAYTYPE_P(1);
-        deconstruct_array(columns, ARR_ELEMTYPE(columns), -1, false, TYPALIGN_INT, &names, &nulls, &count);
-    }
-    const auto name_at = [&](int i) {
-        return i < 0 || i >= count || nulls[i] ? nullptr : TextDatumGetCString(names[i]);
-    };
-    ereport(ERROR,
-            errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-            errmsg("%s() takes a query, not the names of a table and its columns", called),
-            errhint("Use %s.",
-                    OidIsValid(relation)
-                        ? suggest_call(function, relation, count > 1 ? name_at(0) : nullptr, name_at(count - 1))
-                        : psprintf("SELECT * FROM %s('SELECT id, body FROM articles', threshold => 0.8)", called)));
+    const bool with_threshold = PG_NARGS() > 3 && !PG_ARGISNULL(3);
+    const char* const more =
+        with_threshold ? psprintf(", threshold => %s", float8out_internal(PG_GETARG_FLOAT8(3))) : "";
+    ereport(
+        ERROR,
+        errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+        errmsg("%s() takes a query, not the names of a table and its columns", called),
+        errhint("Use %s.",
+                OidIsValid(relation)
+                    ? suggest_call(function,
+                                   relation,
+                                   third != nullptr ? second : nullptr,
+                                   third != nullptr ? third : second,
+                                   more)
+                    : psprintf("SELECT * FROM %s('SELECT id, body FROM articles'%s)",
+                               called,
+                               with_threshold || strcmp(called, "lsh_components") == 0 ? more : ", threshold => 0.8")));
 }
 
-// lsh_call_with_type(query, anyelement): an ERROR, for functions that need no type of ids.
+// lsh_call_with_type(query, anyelement, threshold): an ERROR, for functions that need no type of ids.
 MINHASH_FUNCTION(lsh_call_with_type)
 {
     const char* const called = get_func_name(fcinfo->flinfo->fn_oid);
+    const int ids = PG_NARGS() - 2;
+    bool is_name;
+    const char* const query = PG_ARGISNULL(ids - 1) ? "" : text_to_cstring(PG_GETARG_TEXT_PP(ids - 1));
+    const Oid relation = named_relation(query, is_name);
+    const char* const first =
+        ids > 1 && !PG_ARGISNULL(0) ? psprintf("%s, ", quote_literal_cstr(text_to_cstring(PG_GETARG_TEXT_PP(0)))) : "";
     ereport(ERROR,
             errcode(ERRCODE_INVALID_PARAMETER_VALUE),
             errmsg("%s() takes ids of any type as they are", called),
-            errhint("Leave out the second argument, or name it: %s.", example_of(called)));
+            OidIsValid(relation) && ids == 1
+                ? errhint("Use %s.", suggest_call(fcinfo->flinfo->fn_oid, relation, nullptr, nullptr, ""))
+                : errhint("Leave their type out: SELECT * FROM %s(%s%s%s).",
+                          called,
+                          first,
+                          quote_literal_cstr(query),
+                          PG_ARGISNULL(ids + 1)
+                              ? ""
+                              : psprintf(", threshold => %s", float8out_internal(PG_GETARG_FLOAT8(ids + 1)))));
 }
 
 } // namespace minhash::pg

@@ -23,8 +23,10 @@ struct planned_select {
 
 // Plans the query that an argument contains. Call this between SPI_connect() and SPI_finish(). An ERROR if the query is
 // not a single SELECT that changes nothing. If the query is only the name of a table, a hint suggests a call with the
-// columns that the user probably means. If the query must return certain columns, `columns` names them for the hint.
-planned_select plan_select(FunctionCallInfo fcinfo, int argument, const char* columns = nullptr);
+// columns that the user probably means. `name` is the argument's name; if the query must return certain columns,
+// `columns` names them for the hint.
+planned_select
+plan_select(FunctionCallInfo fcinfo, int argument, const char* name = "query", const char* columns = nullptr);
 
 // Plans a query that is not an argument.
 planned_select plan_query(const char* query);

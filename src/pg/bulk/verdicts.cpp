@@ -51,7 +51,7 @@ void read_verdicts(bulk_call& call, FunctionCallInfo fcinfo, int argument)
 {
     if (PG_ARGISNULL(argument))
         return;
-    const planned_select query = plan_select(fcinfo, argument, "left_id, right_id");
+    const planned_select query = plan_select(fcinfo, argument, "apart", "left_id, right_id");
     call.verdicts = allocate<verdict_list>(call.memory);
     verdict_list& verdicts = *call.verdicts;
     verdicts = {};

@@ -10,6 +10,7 @@ extern "C" {
 #include "lib/stringinfo.h"
 #include "libpq/pqformat.h"
 #include "utils/array.h"
+#include "utils/builtins.h"
 }
 
 namespace minhash::pg {
@@ -61,6 +62,15 @@ MINHASH_FUNCTION(minhash_signature_in)
     if (!fits_typmod(value.scheme, PG_GETARG_INT32(2), fcinfo->context))
         PG_RETURN_NULL();
     return make_signature(value);
+}
+
+// _minhash_signature_of_text(text) -> minhash_signature
+MINHASH_FUNCTION(minhash_signature_of_text)
+{
+    return DirectFunctionCall3(minhash_signature_in,
+                               CStringGetDatum(text_to_cstring(PG_GETARG_TEXT_PP(0))),
+                               ObjectIdGetDatum(InvalidOid),
+                               Int32GetDatum(-1));
 }
 
 MINHASH_FUNCTION(minhash_signature_out)

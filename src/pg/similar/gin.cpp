@@ -29,10 +29,12 @@ namespace {
 // hashes. Even for the smallest number, 8, some choice reaches the default recall.
 constexpr double default_threshold = 0.8;
 
-// The options of an index, as PostgreSQL keeps them. Bands and rows are 0 if they are not specified.
+// The options of an index, as PostgreSQL keeps them. Bands and rows are 0 if they are not specified. A threshold is an
+// error that says which bands and rows suit it.
 struct gin_options {
     std::int32_t length;
     banding shape;
+    double threshold;
 };
 
 // The bands and rows of an index. They are kept from call to call, because choosing them takes longer than making keys.
@@ -112,7 +114,19 @@ bool is_candidate(FunctionCallInfo fcinfo)
 
 void check_options(void* parsed, relopt_value* given, int count)
 {
-    const banding& shape = static_cast<const gin_options*>(parsed)->shape;
+    const auto& [length, shape, threshold] = *static_cast<const gin_options*>(parsed);
+    if (threshold >= 0) {
+        const band_choice suits = choose_by_recall(threshold, default_num_hashes, default_recall);
+        ereport(ERROR,
+                errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                errmsg("gin_minhash_ops has no threshold"),
+                errdetail("Its keys are those of bands and rows."),
+                suits.bands == 0 ? errhint("Use bands and rows, as lsh_params() chooses them.")
+                                 : errhint("Use gin_minhash_ops (bands = %d, rows = %d), which suits %g.",
+                                           suits.bands,
+                                           suits.rows,
+                                           threshold));
+    }
     if ((shape.bands == 0) != (shape.rows == 0))
         fail_half_banding();
 }
@@ -193,6 +207,7 @@ MINHASH_FUNCTION(gin_minhash_options)
                             max_num_hashes,
                             offsetof(gin_options, shape.bands));
     add_local_int_reloption(known, "rows", "rows of a band", 0, 1, max_num_hashes, offsetof(gin_options, shape.rows));
+    add_local_real_reloption(known, "threshold", "an error", -1, 0, 1, offsetof(gin_options, threshold));
     register_reloptions_validator(known, check_options);
     PG_RETURN_VOID();
 }

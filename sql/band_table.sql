@@ -284,6 +284,11 @@ FROM pg_class WHERE relname ~ '^é.*bands$';
 DROP TABLE "éééééééééééééééééééééééééééééé_a";
 CREATE DOMAIN address AS text CHECK (value <> '');
 CREATE TYPE mood AS ENUM ('glad', 'sad');
+CREATE DOMAIN felt AS mood;
+CREATE DOMAIN deeply_felt AS felt;
+CREATE DOMAIN moods AS mood[];
+CREATE DOMAIN span AS int4range;
+CREATE DOMAIN code AS char(5);
 CREATE TYPE place AS (shelf int, "number of it" text);
 CREATE COLLATION ignoring_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
 CREATE FUNCTION pg_temp.with_ids(type text, ids text[]) RETURNS text LANGUAGE plpgsql AS $$
@@ -310,7 +315,9 @@ SELECT pg_temp.with_ids(type, ids) FROM (VALUES ('smallint', '{-1,2,3}'::text[])
         '{glad,sad}'),
     ('place', '{"(1,a)","(1,b)"}'), ('int[]', '{"{1,2}","{}"}'), ('numeric', '{1.0,2.00}'), ('int4range',
         '{"[1,3)","empty"}'),
-    ('"char"', '{a,b}'), ('name', '{a,b}'), ('xid8', '{1,2}'), ('timestamptz', '{2026-11-23,infinity}')) v (type, ids);
+    ('"char"', '{a,b}'), ('name', '{a,b}'), ('xid8', '{1,2}'), ('timestamptz', '{2026-11-23,infinity}'),
+    ('felt', '{glad,sad}'), ('deeply_felt', '{glad,sad}'), ('moods', '{"{glad}","{glad,sad}"}'),
+    ('span', '{"[1,3)","[1,4)"}'), ('code', '{ab,ac}')) v (type, ids);
 -- Ids that their collation treats as equal although they are written differently.
 CREATE TABLE texts (id text COLLATE ignoring_case PRIMARY KEY, sig minhash_signature);
 SELECT lsh_create_band_table('texts');
@@ -478,8 +485,8 @@ DROP VIEW seen;
 DROP OWNED BY regress_lsh_stranger;
 DROP ROLE regress_lsh_stranger;
 DROP TABLE child, base;
+DROP DOMAIN address, deeply_felt, felt, moods, span, code;
 DROP TYPE mood, place;
-DROP DOMAIN address;
 DROP COLLATION ignoring_case;
 DROP SCHEMA other, "Ein Schema";
 DROP FUNCTION own;

@@ -275,18 +275,23 @@ BEGIN
                 HINT = format('With rows => %s, bands can be at most %s.', rows, num_hashes / rows);
     END IF;
 
-    -- Finds the equality operator of the default btree operator class of the id's type. If this operator is not in
-    -- pg_catalog, ids are cast to the operator's type. Without the cast, another user's operator for a domain could
-    -- match the ids better than this operator.
+    -- Finds the equality operator of the default btree operator class of the id's type, if it is not in pg_catalog.
+    -- Domains are cast to their base type, and so are ids with such an operator: another user's operator for a domain
+    -- could match the ids better, and operators of enums match no domain. (The type is written with its schema, since
+    -- "character" would mean one character.)
     base := id.atttypid;
     WHILE EXISTS (SELECT FROM pg_type WHERE oid = base AND typtype = 'd') LOOP
         base := (SELECT typbasetype FROM pg_type WHERE oid = base);
     END LOOP;
-    SELECT format('OPERATOR(%I.%s)', nspname, oprname), '::' || base INTO equal, as_base
+    SELECT format('OPERATOR(%I.%s)', nspname, oprname) INTO equal
     FROM pg_opclass AS c JOIN pg_am AS m ON m.oid = opcmethod JOIN pg_amop AS s ON amopfamily = opcfamily
     JOIN pg_operator AS o ON o.oid = amopopr JOIN pg_namespace AS n ON n.oid = oprnamespace
     WHERE amname = 'btree' AND opcdefault AND opcintype = base AND amoplefttype = base AND amoprighttype = base
         AND amopstrategy = 3 AND nspname <> 'pg_catalog';
+    IF equal IS NOT NULL OR base <> id.atttypid THEN
+        as_base := (SELECT format('::%I.%I', nspname, typname)
+                    FROM pg_type AS t JOIN pg_namespace AS n ON n.oid = typnamespace WHERE t.oid = base);
+    END IF;
 
     stem := found_table.relname;
     WHILE band_table IS NULL AND octet_length(stem || '_bands') > 63 LOOP

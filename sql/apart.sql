@@ -68,10 +68,12 @@ BEGIN
             near_representative => true, singletons => true, apart => %3$L) WHERE id = representative)',
         query, type, apart) INTO left_out, sizes;
 END $$;
+CREATE DOMAIN span AS int4range;
 SELECT type, left_out, sizes
 FROM (VALUES ('bigint', 'id'), ('int', 'id'), ('smallint', 'id'), ('numeric', 'id + 0.50'), ('text', $$'x' || id$$),
     ('varchar', $$'x' || id$$), ('uuid', 'md5(id::text)'), ('date', $$date '2026-01-01' + id$$),
-    ('int[]', 'ARRAY[id, -id]'), ('inet', $$'10.0.0.' || id$$)) AS t (type, id), with_ids(type, id);
+    ('int[]', 'ARRAY[id, -id]'), ('inet', $$'10.0.0.' || id$$),
+    ('span', 'int4range(id, 100)')) AS t (type, id), with_ids(type, id);
 SELECT count(*) FROM lsh_pairs('SELECT 1.0, ''a b c d'' UNION ALL SELECT 2, ''a b c d''', NULL::numeric,
     threshold => 0.8, apart => 'SELECT 1.00, 2.000');
 
@@ -121,5 +123,6 @@ SELECT call, pg_temp.error_of('SELECT count(*) FROM ' || call) FROM (VALUES
 \pset format aligned
 \pset tuples_only off
 
+DROP DOMAIN span;
 DROP TABLE ads, other_ads, not_duplicates, many, many_verdicts;
 DROP FUNCTION clusters_of, with_ids, all_of;

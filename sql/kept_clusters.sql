@@ -134,6 +134,8 @@ SELECT differences('near', 'SELECT id, body FROM docs', threshold => 0.7);
 CREATE DOMAIN id_domain AS int CHECK (value > 0);
 CREATE DOMAIN id_of_id_domain AS id_domain;
 CREATE TYPE id_enum AS ENUM ('a7', 'a3', 'a1', 'a2', 'a4', 'a5', 'a6', 'a0', 'a8', 'a9');
+CREATE DOMAIN id_of_enum AS id_enum;
+CREATE DOMAIN id_of_range AS int4range;
 CREATE TYPE id_pair AS (a int, b text);
 CREATE TYPE "Odd type" AS (a text);
 CREATE TABLE things AS SELECT i, passage(i % 3, 3 * (i / 3)) AS body FROM generate_series(1, 9) i;
@@ -169,7 +171,8 @@ SELECT type, try_ids(type, expression) FROM (VALUES
     ('uuid', 'md5(i::text)::uuid'), ('date', 'date ''2026-01-01'' + i'), ('timestamptz', 'to_timestamp(i + i / 7.0)'),
     ('interval', 'make_interval(days => i)'), ('inet', '''10.0.0.'' || i'), ('int[]', 'ARRAY[i, 10 - i]'),
     ('text[]', 'ARRAY[''a,{"'' || i, NULL]'), ('int4range', 'int4range(i, 20)'), ('id_domain', 'i'),
-    ('id_of_id_domain', 'i'), ('id_enum', '''a'' || i'), ('id_pair', 'ROW(i, ''b")\'')'), ('"Odd type"', 'ROW(i)'),
+    ('id_of_id_domain', 'i'), ('id_enum', '''a'' || i'), ('id_of_enum', '''a'' || i'),
+    ('id_of_range', 'int4range(i, 20)'), ('id_pair', 'ROW(i, ''b")\'')'), ('"Odd type"', 'ROW(i)'),
     ('minhash_signature', 'minhash(i::text)'), ('jsonb', 'jsonb_build_object(''i'', i)'),
     ('boolean[]', 'ARRAY[i > 4, i % 2 = 0, i % 4 > 1, i = 9]'))
     AS t (type, expression);

@@ -98,7 +98,9 @@ bool has_number(numbered_values& known, Datum value, std::uint32_t number)
 
 void open_numbered(numbered_values& fresh, bulk_host& host, bulk::memory_budget& budget, Oid type)
 {
-    const TypeCacheEntry* const entry = lookup_type_cache(type, TYPECACHE_EQ_OPR | TYPECACHE_HASH_EXTENDED_PROC);
+    // PostgreSQL's type cache knows no hash function for a domain over a range.
+    const TypeCacheEntry* const entry =
+        lookup_type_cache(getBaseType(type), TYPECACHE_EQ_OPR | TYPECACHE_HASH_EXTENDED_PROC);
     if (!OidIsValid(entry->hash_extended_proc) || !OidIsValid(entry->eq_opr))
         ereport(ERROR,
                 errcode(ERRCODE_UNDEFINED_FUNCTION),

@@ -1,7 +1,9 @@
 #!/usr/bin/python3
 """Calls the bulk functions with random tables and arguments, and compares what they find with brute force.
 
-    oracle.py [FIRST [COUNT]]     configurations by their seeds, 1 to 200 unless told otherwise
+    oracle.py [FIRST [COUNT [MEASURE]]]     configurations by their seeds, 1 to 200 unless told otherwise
+
+MEASURE is jaccard, containment or weighted (that is, weight => 'idf'); without it, all three are mixed.
 
 Run it by test/tools/with_server.sh, with the extension installed and, so that calls can have all the workers that they
 ask for, SERVER_OPTS='-c max_worker_processes=16 -c max_parallel_workers=16'. Each finding is a line that begins with
@@ -41,7 +43,7 @@ WORKERS = [1, 2, 3, 4] * 4 + [8, 16]
 class Configuration:
     """A table, a query and arguments."""
 
-    def __init__(self, seed):
+    def __init__(self, seed, measure=None):
         self.seed = seed
         self.findings = 0
         self.chance = chance = random.Random(seed)
@@ -52,6 +54,9 @@ class Configuration:
         self.id_type = chance.choice(['bigint', 'bigint', *ID_TYPES])
         self.scopes = chance.choice([0, 0, 0, 1, 3, 50])
         self.measure = chance.choices(['containment', 'weighted', 'jaccard'], [20, 20, 60])[0]
+        self.measure = measure or self.measure
+        if self.measure == 'weighted' and self.shape in ('titles', 'paragraphs'):
+            self.rows = texts.like_goods_or_ads(chance, self.rows)
         self.signed = self.measure == 'jaccard' and chance.random() < 0.3
         self.crossing = chance.random() < 0.2 or (len(self.rows) > MANY and self.shape != 'large')
         self.form = chance.choice(['plain'] * 5 + ['order', 'limit', 'view', 'cte', 'join', 'offset', 'union',
@@ -146,8 +151,9 @@ class Configuration:
 class Oracle:
     """Runs configurations in a database, and counts."""
 
-    def __init__(self, database):
+    def __init__(self, database, measure):
         self.database = database
+        self.measure = measure
         self.counts = collections.Counter()
         self.findings = 0
         self.shown = []
@@ -742,7 +748,7 @@ class Oracle:
             self.counts['samples that miss'] += not low <= true <= high / 0.95
 
     def ask(self, seed):
-        given = self.given = Configuration(seed)
+        given = self.given = Configuration(seed, self.measure)
         self.use(STEADY)
         self.make_table()
         queries = self.make_queries()
@@ -775,10 +781,10 @@ def least_of(count, share):
     return count * share - 5 * math.sqrt(count * share * (1 - share)) - 1
 
 
-def main(first=1, count=200):
+def main(first=1, count=200, measure=None):
     with psycopg.connect(autocommit=True) as database:
-        oracle = Oracle(database)
-        for seed in range(first, first + count):
+        oracle = Oracle(database, measure)
+        for seed in range(int(first), int(first) + int(count)):
             try:
                 oracle.ask(seed)
             except psycopg.Error as error:
@@ -803,4 +809,4 @@ def main(first=1, count=200):
 
 
 if __name__ == '__main__':
-    sys.exit(main(*map(int, sys.argv[1:])))
+    sys.exit(main(*sys.argv[1:]))

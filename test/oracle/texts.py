@@ -72,3 +72,25 @@ def table_of(chance, shape):
     if chance.random() < 0.6:
         chance.shuffle(rows)
     return rows
+
+
+def like_goods_or_ads(chance, rows):
+    """The rows as they are, or titles of products, or within what all ads of a company have in common."""
+    how = chance.random()
+    if how < 0.25:
+        makers = WORDS[:chance.choice([3, 30])]
+        line = lambda: [chance.choice(makers), *chance.choices(WORDS[40:90], k=chance.randint(1, 4)),
+                        chance.choice('ABXZ') + str(chance.randint(1, 999)),
+                        chance.choice(['8GB', '16 GB', '27"', 'XL'])]
+        goods = {family: line() for family, _ in rows}
+        for at, (family, text) in enumerate(rows):
+            if text:
+                words = [word for word in goods[family] if chance.random() < 0.9] + chance.choices(WORDS[:40], k=2)
+                if chance.random() < 0.5:
+                    chance.shuffle(words)
+                rows[at] = family, ' '.join(words)
+    elif how < 0.5:
+        about = [text_of(chance, 'words', chance.randint(50, 900)) for _ in range(chance.choice([1, 2, 10]))]
+        of_company = lambda family, text: text and f'{about[family % len(about)]} {text} {about[-1]}'
+        rows = [(family, of_company(family, text)) for family, text in rows]
+    return rows

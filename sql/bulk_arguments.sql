@@ -93,7 +93,9 @@ SELECT pg_temp.error_of('SELECT lsh_pairs(''SELECT id, body FROM notes WHERE id 
 SELECT * FROM lsh_pairs('SELECT id, body FROM notes') LIMIT 0;
 SELECT * FROM lsh_clusters('SELECT "Ticket No", "Text" FROM "Support"."Tickets"', NULL::uuid);
 SELECT * FROM lsh_contained('SELECT (nr, site), sig::text FROM "Support".pages', NULL::record);
-SELECT * FROM lsh_clusters('SELECT (nr, site), sig FROM "Support".pages', NULL::record);
+CREATE TYPE pages_key AS (nr integer, site integer);
+SELECT * FROM lsh_clusters('SELECT (nr, site)::pages_key, sig FROM "Support".pages', NULL::pages_key);
+DROP TYPE pages_key;
 SELECT * FROM lsh_clusters('SELECT row_number() OVER (), body FROM "Support".lines');
 DROP VIEW arguments;
 DROP TABLE notes, given, queries;

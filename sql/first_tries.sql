@@ -8,6 +8,8 @@ FROM (VALUES (1, 'The quick brown fox jumps over the lazy dog near the bank of t
     (2, 'A quick brown fox jumps over the lazy dog near the bank of the river')) AS v (n, body);
 CREATE SCHEMA shop;
 CREATE TABLE shop."Product Items" ("Item No" uuid PRIMARY KEY, title text);
+CREATE TABLE pages (site text, nr bigint, body text, PRIMARY KEY (nr, site));
+CREATE TABLE documents (id uuid PRIMARY KEY, data jsonb);
 CREATE TABLE "Customers" (id text PRIMARY KEY, name varchar);
 SELECT lsh_create_clusters('kept', 'SELECT id, body FROM articles');
 CREATE TABLE links AS SELECT 1 AS url, 2 AS other_url;
@@ -64,6 +66,10 @@ INSERT INTO tries (call) VALUES
     ($$lsh_pairs('Customers')$$),
     ($$lsh_pairs('Customers', 'id', 'name', 0.5)$$),
     ($$lsh_pairs('shop.Product Items')$$),
+    ($$lsh_pairs('pages')$$),
+    ($$lsh_evaluate('pages')$$),
+    ($$lsh_clusters('documents')$$),
+    ($$lsh_create_clusters('new_clusters', 'pages')$$),
     ($$lsh_clusters('shop."Product Items"', 'Item No', 'title', 0.5)$$),
     -- Queries that are none, or of which the function sees nothing.
     ($$lsh_pairs('')$$),
@@ -132,14 +138,14 @@ INSERT INTO tries (call) VALUES
     ($$minhash(ARRAY['a', 'b'])$$),
     ($$minhash(body, unit => 'words') FROM articles$$),
     ($$minhash_elements(ARRAY[true])$$),
-    ($$minhash_agg(sig) FROM articles$$),
+    ($$minhash_agg(body) FROM articles$$),
     ($$minhash_elements_agg(true)$$),
     ($$shingles(body, 0) FROM articles$$),
     ($$shingle_jaccard(body, body, unit => 'words') FROM articles$$),
     ($$shingle_containment(body, body, 300) FROM articles$$),
     ($$shingle_difference(body, body, unit => 'line') FROM articles$$),
     ($$shingle_headline(body, body, 'Start=<b>') FROM articles$$),
-    ($$element_jaccard(ARRAY[1], ARRAY['a'])$$),
+    ($$element_jaccard(ARRAY[point(1, 1)], ARRAY[point(1, 1)])$$),
     ($$element_containment(ARRAY[point(1, 1)], ARRAY[point(1, 1)])$$),
     ($$lsh_windows(body, 0) FROM articles$$),
     -- Tuning.
@@ -174,6 +180,6 @@ SELECT minhash_similarity(sig, sig::text), minhash_similarity(sig::text::varchar
 SELECT minhash_similarity(NULL::text, sig) IS NULL FROM articles WHERE id = 1;
 
 DROP FUNCTION failing(text);
-DROP TABLE articles, kept, links, "Customers";
+DROP TABLE articles, kept, links, pages, documents, "Customers";
 SET client_min_messages = warning;
 DROP SCHEMA shop CASCADE;

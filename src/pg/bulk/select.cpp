@@ -6,6 +6,7 @@
 #include <iterator>
 
 extern "C" {
+#include "access/genam.h"
 #include "access/relation.h"
 #include "access/sysattr.h"
 #include "catalog/namespace.h"
@@ -94,6 +95,21 @@ column primary_key(Relation relation)
     return {psprintf("(%s)", columns), RECORDOID};
 }
 
+// The statement that makes a type for keys of several columns, whose name becomes `name`.
+const char* type_of_key(Relation relation, const char*& name)
+{
+    const Relation index = index_open(relation->rd_pkindex, AccessShareLock);
+    const char* columns = "";
+    for (int i = 0; i < index->rd_index->indnkeyatts; i++) {
+        const column each = column_at(relation, index->rd_index->indkey.values[i]);
+        columns = psprintf("%s%s%s %s", columns, i > 0 ? ", " : "", each.expression, format_type_be(each.type));
+    }
+    index_close(index, AccessShareLock);
+    const char* const type = psprintf("%s_key", RelationGetRelationName(relation));
+    name = quote_identifier(type);
+    return OidIsValid(TypenameGetTypid(type)) ? "" : psprintf("CREATE TYPE %s AS (%s); ", name, columns);
+}
+
 bool names_a_text(std::string_view name) { return name == "body" || name == "text" || name == "content"; }
 
 // The column that the user probably wants to compare; it is not in the key. A column of texts with a usual name comes
@@ -102,6 +118,7 @@ column compared_column(Relation relation, const column& key, Oid signature_type)
 {
     column texts = {"body", InvalidOid};
     column signatures = texts;
+    column documents = texts;
     const Bitmapset* const primary = primary_columns(relation);
     const TupleDesc columns = RelationGetDescr(relation);
     for (AttrNumber number = 1; number <= columns->natts; number++) {
@@ -117,15 +134,18 @@ column compared_column(Relation relation, const column& key, Oid signature_type)
             texts = each;
         if (!OidIsValid(signatures.type) && getBaseType(each.type) == signature_type)
             signatures = each;
+        if (!OidIsValid(documents.type) && getBaseType(each.type) == JSONBOID)
+            documents = {psprintf("%s->>'body'", each.expression), TEXTOID};
     }
-    return OidIsValid(texts.type) ? texts : signatures;
+    if (OidIsValid(texts.type))
+        return texts;
+    return OidIsValid(signatures.type) ? signatures : documents;
 }
 
-const char* name_of_relation(Relation relation)
+const char* name_of_relation(Oid relation)
 {
-    const Oid oid = RelationGetRelid(relation);
-    const char* const schema = RelationIsVisible(oid) ? nullptr : get_namespace_name(RelationGetNamespace(relation));
-    return quote_qualified_identifier(schema, RelationGetRelationName(relation));
+    const char* const schema = RelationIsVisible(relation) ? nullptr : get_namespace_name(get_rel_namespace(relation));
+    return quote_qualified_identifier(schema, get_rel_name(relation));
 }
 
 bool has_rows(Oid relation)
@@ -191,10 +211,11 @@ const char*
 suggest_call(Oid function, Oid relation, const char* id, const char* text, const char* more, bool with_call = true)
 {
     const Relation opened = relation_open(relation, AccessShareLock);
-    const char* const from = name_of_relation(opened);
+    const char* const from = name_of_relation(relation);
     const std::string_view called = get_func_name(function);
     const char* columns = "left_id, right_id";
     const char* id_type = "";
+    const char* first = ""; // a statement before the call
     if (called == "lsh_components") {
         const column left = column_named(opened, id);
         const column right = column_named(opened, text);
@@ -207,16 +228,24 @@ suggest_call(Oid function, Oid relation, const char* id, const char* text, const
         column compared = column_named(opened, text);
         if (!OidIsValid(compared.type))
             compared = compared_column(opened, key, signature_type(function));
+        if (key.type == RECORDOID && !takes_any_ids(called)) { // a type without a name is of little use afterwards
+            const char* name;
+            first = type_of_key(opened, name);
+            key.expression = psprintf("%s::%s", key.expression, name);
+            id_type = psprintf(", NULL::%s", name);
+        }
         columns = psprintf("%s, %s", key.expression, compared.expression);
         const Oid type = getBaseType(key.type);
-        if (!takes_any_ids(called) && type != INT8OID && type != INT4OID && type != INT2OID)
+        if (takes_any_ids(called))
+            id_type = "";
+        else if (type != RECORDOID && type != INT8OID && type != INT4OID && type != INT2OID)
             id_type = psprintf(", NULL::%s", format_type_be(type));
     }
     relation_close(opened, AccessShareLock);
     const char* const query = psprintf("SELECT %s FROM %s", columns, from);
     if (!with_call || called.starts_with('_')) // a function that another one has called with the user's query
-        return query;
-    return psprintf("SELECT * FROM %s(%s%s%s)", called.data(), quote_literal_cstr(query), id_type, more);
+        return psprintf("%s%s", first, query);
+    return psprintf("%sSELECT * FROM %s(%s%s%s)", first, called.data(), quote_literal_cstr(query), id_type, more);
 }
 
 void refuse_name(const char* query, Oid function, const char* name, const char* columns)
@@ -225,9 +254,9 @@ void refuse_name(const char* query, Oid function, const char* name, const char* 
     const bool is_first = strcmp(name, "query") == 0;
     const Oid relation = named_relation(query, is_name);
     if (OidIsValid(relation)) {
-        const char* const wanted = columns != nullptr
-                                       ? psprintf("SELECT %s FROM %s", columns, query)
-                                       : suggest_call(function, relation, nullptr, nullptr, "", is_first);
+        const char* wanted = suggest_call(function, relation, nullptr, nullptr, "", is_first);
+        if (columns != nullptr)
+            wanted = psprintf("SELECT %s FROM %s", columns, name_of_relation(relation));
         ereport(ERROR,
                 errcode(ERRCODE_SYNTAX_ERROR),
                 errmsg("%s is the name of a table, not a SELECT", name),

@@ -53,8 +53,12 @@ CREATE TABLE notes AS SELECT md5(id::text)::uuid AS id, body FROM articles;
 SELECT left_id, right_id FROM lsh_pairs('SELECT id, body FROM notes', NULL::uuid, threshold => 0.8) ORDER BY 1;
 
 CREATE TABLE pages AS SELECT 'site' || id % 2 AS site, id AS nr, body FROM articles;
-SELECT left_id, right_id FROM lsh_pairs('SELECT (site, nr), body FROM pages', NULL::record, threshold => 0.8)
-ORDER BY left_id;
+CREATE TYPE page_key AS (site text, nr bigint);
+SELECT left_id, right_id, (right_id).nr
+FROM lsh_pairs('SELECT (site, nr)::page_key, body FROM pages', NULL::page_key, threshold => 0.8) ORDER BY left_id;
+
+SELECT round(shingle_jaccard(a, b)::numeric, 2) AS as_given, shingle_jaccard(a, normalize(b, NFC)) AS normalized
+FROM (VALUES (U&'El se\00F1or sali\00F3.', U&'El sen\0303or salio\0301.')) AS texts (a, b);
 
 CREATE TABLE ads (id bigint PRIMARY KEY, body text);
 INSERT INTO ads

@@ -94,9 +94,12 @@ SELECT pg_temp.pattern(l, r) AS pattern FROM generate_series(1, 100000) AS draw
     JOIN match_left l ON l.n = 1 + (hashint8extended(draw, 1) & 9223372036854775807) % :left_rows
     JOIN match_right r ON r.n = 1 + (hashint8extended(draw, 2) & 9223372036854775807) % :right_rows
 WHERE :two OR l.n <> r.n;
+-- There are at most as many matches as rows, within one table twice as many. Else two fields that say the same, such as
+-- a town and its postal code, could make all pairs of one town matches.
 CREATE TEMP TABLE match_prior ON COMMIT DROP AS
-SELECT pairs, greatest(least(:left_rows, :right_rows), 0.5) / (pairs + 1) AS share
-FROM (SELECT :left_rows::float8 * (CASE WHEN :two THEN :right_rows ELSE (:left_rows - 1) / 2.0 END)::float8 AS pairs) p;
+SELECT pairs, share, share * CASE WHEN :two THEN 1 ELSE 2 END AS most
+FROM (SELECT :left_rows::float8 * (CASE WHEN :two THEN :right_rows ELSE (:left_rows - 1) / 2.0 END)::float8 AS pairs) p,
+    LATERAL (SELECT greatest(least(:left_rows, :right_rows), 0.5) / (pairs + 1) AS share) s;
 -- A kind of agreement that no pair shows counts as that of half a pair.
 CREATE TEMP TABLE match_weights ON COMMIT DROP AS
 SELECT f.n, agreement, m, any_pair AS u, any_pair, 0.5 / pairs AS lowest
@@ -122,7 +125,7 @@ BEGIN
             FROM match_weights LEFT JOIN match_agreements USING (n, agreement) LEFT JOIN judged USING (id)
             GROUP BY n, agreement
         ), prior AS (
-            UPDATE match_prior SET share = (SELECT greatest(sum(matches), 0.5) / (pairs + 1) FROM judged)
+            UPDATE match_prior SET share = (SELECT least(most, greatest(sum(matches), 0.5) / (pairs + 1)) FROM judged)
         )
         UPDATE match_weights w SET m = e.m, u = greatest(any_pair - now * e.m, lowest) / (1 - now)
         FROM estimated e WHERE e.n = w.n AND e.agreement = w.agreement;

@@ -108,6 +108,20 @@ WITH found AS MATERIALIZED
 SELECT (SELECT array_agg(d ORDER BY d) FROM found) = (SELECT array_agg(1 - s ORDER BY s DESC) FROM truth)
 SQL
 
+# With bands of many rows, hundreds of unrelated rows share some slots of a band by chance. They are no reason to keep all
+# rows, and to sort them in a file.
+my $plan = $node->safe_psql('postgres', <<'SQL');
+CREATE INDEX docs_long ON docs USING lsh (sig) WITH (bands = 14, rows = 9);
+BEGIN;
+DROP INDEX docs_sig;
+SET work_mem = 64;
+EXPLAIN (ANALYZE, BUFFERS) SELECT id FROM docs ORDER BY sig <%> (SELECT sig FROM docs WHERE id = 4001) LIMIT 100;
+ROLLBACK;
+DROP INDEX docs_long;
+SQL
+like($plan, qr/docs_long/, 'an index with bands of nine rows is used');
+unlike($plan, qr/temp/, 'the nearest rows are found without files');
+
 # Dead rows, rows of the tail, NULL and empty sets.
 $node->safe_psql('postgres', <<'SQL');
 DELETE FROM docs WHERE id % 30 = 0;

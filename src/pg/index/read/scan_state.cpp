@@ -257,14 +257,15 @@ void search_in_order(scan_state& state)
     if (bounded && !goes_on && left_to_compare(state) > 0)
         find_more(state.look, static_cast<std::uint64_t>(ordered_scan_limit));
     found.finish();
-    rank upto = found.limit;
-    if (upto != last_rank) { // there are more rows than were wanted
+    rank upto = last_rank;
+    if (goes_on)
+        upto = state.plan.by_score ? state.scored_to : complete_to(state.look.layout, state.plan.depth);
+    if (found.limit < upto) { // there are more rows than were wanted
+        upto = found.limit;
         state.wanted *= more_wanted;
         if (2 * state.wanted > found.room)
             state.wanted = 0;
     }
-    if (goes_on)
-        upto = std::min(upto, state.plan.by_score ? state.scored_to : complete_to(state.look.layout, state.plan.depth));
     state.complete = upto == last_rank;
     give_found(state, upto);
 }

@@ -8,7 +8,6 @@
 #include <optional>
 
 extern "C" {
-#include "executor/nodeHash.h"
 #include "miscadmin.h"
 }
 

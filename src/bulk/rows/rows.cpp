@@ -14,6 +14,7 @@ namespace minhash::bulk {
 
 namespace {
 
+constexpr std::size_t share_of_text = 8; // eight bytes of slots are as much work as one byte of text
 constexpr std::size_t small_chunk = 64 * 1024;
 constexpr std::size_t large_chunk = 32 * 1024 * 1024;
 constexpr std::size_t large_shared_chunk = 2 * 1024 * 1024; // not larger, because shared memory may be scarce
@@ -214,7 +215,6 @@ void set_scope(row_set& rows, std::uint32_t scope)
 
 bool take_signature(row_set& rows, const signature& value, std::uint64_t place)
 {
-    constexpr std::size_t share_of_text = 8; // eight bytes of slots are as much work as one byte of text
     if (value.empty())
         return false;
     assert(rows.task.scheme == value.scheme);
@@ -234,6 +234,14 @@ bool take_text(row_set& rows, text_bytes start, std::size_t size, std::uint64_t 
     append_document(rows, start, size, place);
     count_row(rows);
     return true;
+}
+
+void take_placed(row_set& rows, std::size_t size, std::uint64_t place)
+{
+    assert(place != 0);
+    count_work(rows, rows.task.given ? size / share_of_text : size);
+    append_document(rows, {}, size, place);
+    count_row(rows);
 }
 
 agreement_counts sample_rows(row_set& rows, sampled_counts& counts, double& mean_bytes)

@@ -93,6 +93,10 @@ bool take_signature(row_set& rows, const signature& value, std::uint64_t place =
 // `start` was only the beginning, the caller must then pass the whole text.
 bool take_text(row_set& rows, text_bytes start, std::size_t size, std::uint64_t place = 0);
 
+// Adds the next row, of which only the size of its document is known. It has shingles, and the host can read its text,
+// or the stored slots of its signature, from this place.
+void take_placed(row_set& rows, std::size_t size, std::uint64_t place);
+
 // Compares the signatures of a random sample of rows. Bands can be chosen from the result, which refers to `counts`
 // (tally_agreements()). Also computes the mean size of the documents in the sample.
 agreement_counts sample_rows(row_set& rows, sampled_counts& counts, double& mean_bytes);

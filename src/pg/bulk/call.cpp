@@ -149,28 +149,18 @@ signature decode_next(bulk_call& call, const struct varlena* stored, Datum id)
     return read;
 }
 
-// The number of a row's scope. All rows whose scope is NULL have number 0, and form a scope of their own.
-std::uint32_t scope_of(bulk_call& call, TupleTableSlot* slot)
+// The number of a scope. All rows whose scope is NULL have number 0, and form a scope of their own.
+std::uint32_t number_of_scope(bulk_call& call, Datum scope, bool null)
 {
-    bool null;
-    const Datum scope = slot_getattr(slot, call.scope_column, &null);
     return null ? 0 : 1 + number_of(call.scopes, scope, hash_of(call.scopes, scope));
 }
 
-// If a text is compressed or out of line, and can be read again, passes only its beginning to the engine. Returns false
-// if this is not possible, or if the beginning has no shingles. The engine then needs the whole text.
+// If a text can be read again, tries to pass only its beginning to the engine. Returns false if this is not possible,
+// or if the beginning has no shingles. The engine then needs the whole text.
 bool take_beginning(bulk_call& call, Datum value, std::uint64_t place)
 {
-    constexpr std::int32_t enough = 64; // bytes
-    const auto* const stored = reinterpret_cast<const struct varlena*>(value);
-    if (place == 0 || GetDatabaseEncoding() != PG_UTF8 ||
-        !(VARATT_IS_COMPRESSED(stored) || VARATT_IS_EXTERNAL_ONDISK(stored)))
-        return false;
-    const auto* const start =
-        reinterpret_cast<const std::uint8_t*>(VARDATA_ANY(PG_DETOAST_DATUM_SLICE(value, 0, enough)));
-    const std::size_t size = toast_raw_datum_size(value) - VARHDRSZ;
-    const std::size_t bytes = size > enough ? whole_characters(start, enough) : size;
-    return bulk::take_text(*call.rows, {start, bytes}, size, place);
+    text_beginning start;
+    return place != 0 && beginning_of(value, start) && bulk::take_text(*call.rows, start.bytes, start.size, place);
 }
 
 // Passes a value to the engine, which keeps only values that cannot be read again. Returns false if the value is an
@@ -183,14 +173,62 @@ bool take_value(bulk_call& call, TupleTableSlot* slot, Datum id, Datum value)
         given = decode_next(call, PG_DETOAST_DATUM(value), id);
     else if (call.rows == nullptr)
         call.rows = bulk::make_rows(call.budget, make_task(call, call.wanted.texts), true);
-    if (call.scope_column > 0)
-        bulk::set_scope(*call.rows, scope_of(call, slot));
+    if (call.scope_column > 0) {
+        bool null;
+        const Datum scope = slot_getattr(slot, call.scope_column, &null);
+        bulk::set_scope(*call.rows, number_of_scope(call, scope, null));
+    }
     if (!call.from_texts)
         return bulk::take_signature(*call.rows, given, place);
     if (take_beginning(call, value, place))
         return true;
     const bulk::text_bytes whole = utf8_of(call, DatumGetTextPP(value));
     return bulk::take_text(*call.rows, whole, whole.size(), place);
+}
+
+// The same for a value that another process has read.
+bool take_scanned_value(bulk_call& call, const scanned_row& row)
+{
+    bool empty = row.content == row_content::empty;
+    std::size_t size = row.size;
+    if (call.from_texts && call.rows == nullptr) {
+        call.rows = bulk::make_rows(call.budget, make_task(call, call.wanted.texts), true);
+    } else if (!call.from_texts) {
+        // Only the signatures that must be checked are read.
+        if (size != call.header_size || memcmp(row.header, call.header, header_bytes) != 0)
+            decode_next(call, read_again(call.again, row.place), row.id);
+        size -= header_bytes;
+        empty = size == 0;
+    }
+    if (call.scope_column > 0)
+        bulk::set_scope(*call.rows, number_of_scope(call, row.scope, row.no_scope));
+    if (!empty)
+        bulk::take_placed(*call.rows, size, row.place);
+    return !empty;
+}
+
+void check_count(const bulk_call& call)
+{
+    if (row_count(call) + call.lone_count == bulk::most_rows)
+        ereport(ERROR,
+                errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+                errmsg("query returns too many rows"),
+                errdetail("There can be at most %u.", bulk::most_rows),
+                errhint("Use a band table and its self-join."));
+}
+
+// Keeps the id of a row. The engine has `taken` its value, or has no use for it.
+void keep_id(bulk_call& call, Datum id, bool taken)
+{
+    if (taken) {
+        append_datum(call.ids, id, false);
+        if (call.verdicts != nullptr)
+            note_id(call, id);
+        Assert(call.ids.values->size % row_count(call) == 0); // there are as many ids as the engine has rows
+    } else if (call.wanted.lone_ids) {
+        append_datum(call.lone_ids, id, false);
+        call.lone_count++;
+    }
 }
 
 void take_columns_of_query(DestReceiver* self, int, TupleDesc columns)
@@ -208,6 +246,18 @@ bool take_row_of_query(TupleTableSlot* slot, DestReceiver* self)
 }
 
 } // namespace
+
+bool beginning_of(Datum value, text_beginning& start)
+{
+    constexpr std::int32_t enough = 64; // bytes
+    const auto* const stored = reinterpret_cast<const struct varlena*>(value);
+    if (GetDatabaseEncoding() != PG_UTF8 || !(VARATT_IS_COMPRESSED(stored) || VARATT_IS_EXTERNAL_ONDISK(stored)))
+        return false;
+    const auto* const at = reinterpret_cast<const std::uint8_t*>(VARDATA_ANY(PG_DETOAST_DATUM_SLICE(value, 0, enough)));
+    start.size = toast_raw_datum_size(value) - VARHDRSZ;
+    start.bytes = {at, start.size > enough ? whole_characters(at, enough) : start.size};
+    return true;
+}
 
 void check_columns(bulk_call& call, TupleDesc columns)
 {
@@ -271,33 +321,31 @@ void take_row(bulk_call& call, TupleTableSlot* slot)
         call.skipped++;
         return;
     }
-    if (row_count(call) + call.lone_count == bulk::most_rows)
-        ereport(ERROR,
-                errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-                errmsg("query returns too many rows"),
-                errdetail("There can be at most %u.", bulk::most_rows),
-                errhint("Use a band table and its self-join."));
+    check_count(call);
     MemoryContextReset(call.row_memory);
     const MemoryContext former = MemoryContextSwitchTo(call.row_memory);
     id = convert_id(call.short_id, id);
     const bool taken = !no_value && take_value(call, slot, id, value);
     call.empty += !taken && !no_value;
-    if (taken) {
-        append_datum(call.ids, id, false);
-        if (call.verdicts != nullptr)
-            note_id(call, id);
-        if (call.rank_column > 0) {
-            bool no_rank;
-            const Datum rank = slot_getattr(slot, call.rank_column, &no_rank);
-            append_datum(call.ranks, rank, no_rank);
-        }
-        Assert(call.ids.values->size % row_count(call) == 0); // there are as many ids as the engine has rows
-    } else if (call.wanted.lone_ids) {
-        append_datum(call.lone_ids, id, false);
-        call.lone_count++;
+    keep_id(call, id, taken);
+    if (taken && call.rank_column > 0) {
+        bool no_rank;
+        const Datum rank = slot_getattr(slot, call.rank_column, &no_rank);
+        append_datum(call.ranks, rank, no_rank);
     }
     MemoryContextSwitchTo(former);
     report_read(call, "reading rows", row_count(call) - call.rows_before, call.expected_rows);
+}
+
+void take_scanned_row(bulk_call& call, const scanned_row& row)
+{
+    check_count(call);
+    const bool has_value = row.content != row_content::null;
+    const bool taken = has_value && take_scanned_value(call, row);
+    call.empty += !taken && has_value;
+    keep_id(call, row.id, taken);
+    if (taken && call.rank_column > 0)
+        append_datum(call.ranks, row.rank, row.no_rank);
 }
 
 void prepare_call(bulk_call& fresh, FunctionCallInfo fcinfo, const bulk_request& wanted)
@@ -313,12 +361,17 @@ void prepare_call(bulk_call& fresh, FunctionCallInfo fcinfo, const bulk_request&
         AllocSetContextCreate(CurrentMemoryContext, "minhash_lsh row of a query", ALLOCSET_DEFAULT_SIZES);
 }
 
-void read_query(bulk_call& call, const planned_select& query)
+void begin_query(bulk_call& call, const planned_select& query)
 {
     call.expected_rows = query.rows;
     call.rows_before = row_count(call);
     if (call.rows != nullptr)
         call.rows->first_count = call.rows_before;
+}
+
+void read_query(bulk_call& call, const planned_select& query)
+{
+    begin_query(call, query);
     run_select(query, call, take_columns_of_query, take_row_of_query);
     call.again.scanned = nullptr;
 }

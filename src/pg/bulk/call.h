@@ -46,6 +46,28 @@ struct bulk_call : bulk_host {
 // Used by start_call(). `fresh` must be zeroed, and allocated in the current memory context.
 void prepare_call(bulk_call& fresh, FunctionCallInfo fcinfo, const bulk_request& wanted);
 
+// The beginning of a text that is compressed or out of line, in UTF-8, and the size of the whole text.
+struct text_beginning {
+    bulk::text_bytes bytes;
+    std::size_t size;
+};
+
+// What a row has as its text or signature.
+enum class row_content : std::uint32_t { value, empty, null };
+
+// A row that any process has read (blocks.h), so that only the place of its value is known.
+struct scanned_row {
+    std::uint64_t place;
+    std::uint32_t size; // of the text, or of the stored signature
+    row_content content;
+    const char* header; // the stored header, if the value is a signature
+    Datum id;
+    Datum scope;
+    Datum rank;
+    bool no_scope;
+    bool no_rank;
+};
+
 // Prepares the result of an SQL function, and starts a call that adds rows to the result. end_call() frees the call's
 // memory. `Call` is bulk_call or a type derived from it.
 template <typename Call>
@@ -64,6 +86,9 @@ Call& start_call(FunctionCallInfo fcinfo, const bulk_request& wanted)
 // columns, or if they do not match the columns of the first query.
 void check_columns(bulk_call& call, TupleDesc columns);
 
+// Looks only at the beginning of a text, if this saves time. Returns false if the whole text must be read.
+bool beginning_of(Datum value, text_beginning& start);
+
 // Runs a query as the user, and passes its rows to the engine. If there are two queries, rows with numbers below
 // first_count belong to the first query.
 void read_query(bulk_call& call, const planned_select& query);
@@ -73,6 +98,11 @@ void read_query(bulk_call& call, const planned_select& query);
 // first query. take_row() passes a row to the engine, unless its id or value is NULL.
 void take_columns(bulk_call& call, TupleDesc columns);
 void take_row(bulk_call& call, TupleTableSlot* slot);
+
+// For rows that other processes have read: begin_query() before the first row of a query, and take_scanned_row() for
+// each row. take_columns() comes between the two.
+void begin_query(bulk_call& call, const planned_select& query);
+void take_scanned_row(bulk_call& call, const scanned_row& row);
 
 // Call this once, after the last query. Reports rows that were left out, chooses the parameters that the user has not
 // specified, and starts the engine's steps. No user code may run from now on until the engine's steps have ended.

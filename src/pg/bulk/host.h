@@ -47,6 +47,8 @@ struct bulk_host : bulk::host {
     int member;
     int file_count;
     int started;                             // how many workers were started
+    int processes;                           // how many processes the call has; 0: workers were not yet asked for
+    bool helped;                             // workers wait for the next step, or take part in one
     bool in_step;                            // all processes are in a step, not between steps
     double start_time;                       // this process's CPU time when the call began
     double step_time;                        // this process's CPU time when a step last began or ended
@@ -67,6 +69,11 @@ void start_reporting(bulk_host& host);
 
 // Lets a host have up to max_parallel_maintenance_workers workers, or none if workers are impossible.
 void allow_workers(bulk_host& host);
+
+// In between, all processes run scan_blocks() (blocks.h); the session's process calls it itself. Workers must have been
+// asked for.
+void begin_scan(bulk_host& host, bulk::shared_number scan);
+void end_scan(bulk_host& host);
 
 // The file to which the engine refers by this number. Opens the file if this process has not opened it yet.
 File file_of(bulk_host& host, int number);

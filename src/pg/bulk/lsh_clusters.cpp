@@ -1,5 +1,5 @@
 // lsh_clusters(): the clusters of a query's rows. The best row of each cluster is its representative.
-#include "pg/bulk/call.h"
+#include "pg/bulk/blocks.h"
 #include "pg/bulk/phases.h"
 #include "pg/errors.h"
 #include "pg/extension.h"
@@ -147,7 +147,7 @@ Datum return_clusters(const call_form& form)
     check_result(*self.result, wanted.id_type, 3, std::span(others).first(form.ids == id_form::named ? 3 : 2));
     const planned_select query = plan_select(fcinfo, arg_query);
     read_verdicts(self, fcinfo, apart);
-    read_query(self, query);
+    read_queries(self, {&query, 1});
     end_reading(self);
     if (row_count(self) > 0) {
         self.id_order = order_of(self.ids.type);

@@ -1,6 +1,6 @@
 // Functions that return pairs of rows, within one query or between two queries. lsh_pairs() returns pairs of
 // near-duplicates; lsh_contained() returns pairs of a text and another text that contains it.
-#include "pg/bulk/call.h"
+#include "pg/bulk/blocks.h"
 #include "pg/bulk/phases.h"
 #include "pg/errors.h"
 #include "pg/extension.h"
@@ -41,9 +41,8 @@ pair_call& read_rows(const call_form& form, const bulk_request& wanted, int othe
     const planned_select second = call.crossing ? plan_select(fcinfo, other_query, "other_query") : first;
     if (apart)
         read_verdicts(call, fcinfo, *apart);
-    read_query(call, first);
-    if (call.crossing)
-        read_query(call, second);
+    const planned_select queries[] = {first, second};
+    read_queries(call, std::span(queries).first(call.crossing ? 2 : 1));
     end_reading(call);
     call.order = order_of(call.ids.type);
     call.pair_memory = AllocSetContextCreate(call.memory, "minhash_lsh pair", ALLOCSET_DEFAULT_SIZES);

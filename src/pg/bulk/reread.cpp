@@ -37,32 +37,6 @@ const ScanState* scan_of(const PlanState* plan)
                : nullptr;
 }
 
-// The number of the table column that a plan's column returns unchanged; 0 if the plan's column returns anything else.
-AttrNumber table_column(const Plan* plan, int column)
-{
-    const auto* const target = static_cast<const TargetEntry*>(list_nth(plan->targetlist, column - 1));
-    const Expr* value = target->expr;
-    while (IsA(value, RelabelType)) // a binary-compatible cast
-        value = reinterpret_cast<const RelabelType*>(value)->arg;
-    if (!IsA(value, Var))
-        return 0;
-    const Var* const from = reinterpret_cast<const Var*>(value);
-    const bool of_table = static_cast<Index>(from->varno) == reinterpret_cast<const Scan*>(plan)->scanrelid;
-    return of_table && from->varattno > 0 ? from->varattno : 0;
-}
-
-// Whether a table together with its TOAST table is larger than effective_cache_size.
-bool is_far(Relation table)
-{
-    BlockNumber blocks = RelationGetNumberOfBlocks(table);
-    if (OidIsValid(table->rd_rel->reltoastrelid)) {
-        const Relation values = table_open(table->rd_rel->reltoastrelid, AccessShareLock);
-        blocks += RelationGetNumberOfBlocks(values);
-        table_close(values, AccessShareLock);
-    }
-    return blocks > static_cast<BlockNumber>(effective_cache_size);
-}
-
 Relation table_of(const rereading& self, std::uint64_t place) { return self.tables[(place >> table_shift) - 1]; }
 
 std::uint64_t block_of(std::uint64_t place) { return place >> number_bits; }
@@ -127,12 +101,37 @@ void open_column(rereading& self, const scanned_column& column, LOCKMODE lock)
     self.are_texts[self.count] = is_text(get_atttype(column.table, column.number));
     self.slots[self.count] = MakeSingleTupleTableSlot(RelationGetDescr(self.tables[self.count]),
                                                       table_slot_callbacks(self.tables[self.count]));
-    self.far = self.far || is_far(self.tables[self.count]);
+    self.far =
+        self.far || blocks_with_toast(self.tables[self.count]) > static_cast<std::uint64_t>(effective_cache_size);
     self.count++;
     MemoryContextSwitchTo(former);
 }
 
 } // namespace
+
+AttrNumber table_column(const Plan* plan, int column)
+{
+    const auto* const target = static_cast<const TargetEntry*>(list_nth(plan->targetlist, column - 1));
+    const Expr* value = target->expr;
+    while (IsA(value, RelabelType)) // a binary-compatible cast
+        value = reinterpret_cast<const RelabelType*>(value)->arg;
+    if (!IsA(value, Var))
+        return 0;
+    const Var* const from = reinterpret_cast<const Var*>(value);
+    const bool of_table = static_cast<Index>(from->varno) == reinterpret_cast<const Scan*>(plan)->scanrelid;
+    return of_table && from->varattno > 0 ? from->varattno : 0;
+}
+
+std::uint64_t blocks_with_toast(Relation table)
+{
+    std::uint64_t blocks = RelationGetNumberOfBlocks(table);
+    if (OidIsValid(table->rd_rel->reltoastrelid)) {
+        const Relation values = table_open(table->rd_rel->reltoastrelid, AccessShareLock);
+        blocks += RelationGetNumberOfBlocks(values);
+        table_close(values, AccessShareLock);
+    }
+    return blocks;
+}
 
 void start_rereading(rereading& self, const QueryDesc& query, int column)
 {
@@ -156,14 +155,16 @@ void join_rereading(rereading& self, const scanned_column* columns, int count)
         open_column(self, columns[i], AccessShareLock);
 }
 
+std::uint64_t place_at(int table, const ItemPointerData& at)
+{
+    Assert(at.ip_posid != InvalidOffsetNumber);
+    return static_cast<std::uint64_t>(table) << table_shift |
+           static_cast<std::uint64_t>(ItemPointerGetBlockNumber(&at)) << number_bits | ItemPointerGetOffsetNumber(&at);
+}
+
 std::uint64_t place_of_row(const rereading& self)
 {
-    if (self.scanned == nullptr)
-        return 0;
-    const ItemPointerData& at = self.scanned->tts_tid;
-    Assert(ItemPointerIsValid(&at));
-    return static_cast<std::uint64_t>(self.count) << table_shift |
-           static_cast<std::uint64_t>(ItemPointerGetBlockNumber(&at)) << number_bits | ItemPointerGetOffsetNumber(&at);
+    return self.scanned == nullptr ? 0 : place_at(self.count, self.scanned->tts_tid);
 }
 
 const struct varlena* read_again(rereading& self, std::uint64_t place)

@@ -6,6 +6,7 @@
 
 extern "C" {
 #include "executor/execdesc.h"
+#include "nodes/plannodes.h"
 #include "utils/rel.h"
 }
 
@@ -43,6 +44,16 @@ void start_rereading(rereading& self, const QueryDesc& query, int column);
 
 // For a worker, instead of start_rereading(): opens the tables of the columns that the call's own process reads again.
 void join_rereading(rereading& self, const scanned_column* columns, int count);
+
+// The number of the table column that a plan's column returns unchanged; 0 if the plan's column returns anything else.
+// The plan must be the scan of a table.
+AttrNumber table_column(const Plan* plan, int column);
+
+// How many blocks a table has, together with its TOAST table.
+std::uint64_t blocks_with_toast(Relation table);
+
+// The place of a row in a table. Tables are counted from 1, in the order in which start_rereading() opened them.
+std::uint64_t place_at(int table, const ItemPointerData& at);
 
 // The place of the row that the query has just returned. The engine treats a place as a number. The result is 0 if the
 // row's value cannot be read again and has to be kept.

@@ -293,9 +293,12 @@ SPIPlanPtr prepare(const char* query)
     return plan;
 }
 
-void tell_query(void* of) { errcontext("SQL statement \"%s\"", static_cast<const QueryDesc*>(of)->sourceText); }
-
 } // namespace
+
+void tell_query(void* running)
+{
+    errcontext("SQL statement \"%s\"", static_cast<const QueryDesc*>(running)->sourceText);
+}
 
 planned_select plan_select(FunctionCallInfo fcinfo, int argument, const char* name, const char* columns)
 {

@@ -50,6 +50,9 @@ void run_select(const planned_select& query,
                 void (*take_columns)(DestReceiver* self, int, TupleDesc columns),
                 bool (*take_row)(TupleTableSlot* row, DestReceiver* self));
 
+// An error context that shows a query. Its argument is the QueryDesc.
+void tell_query(void* running);
+
 // Reports progress: how many rows have been read, out of the number that PostgreSQL expects.
 inline void report_read(bulk_host& call, const char* phase, std::uint64_t read, double expected)
 {

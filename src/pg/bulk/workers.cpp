@@ -1,10 +1,10 @@
 // Workers of a bulk function. They are PostgreSQL's parallel workers, which have the snapshot, the user and the
 // settings of the call. They start after the call's queries have ended, so that no user code runs while workers do
-// parts of the engine's steps (bulk/rows/steps.h).
+// parts of the engine's steps (bulk/rows/steps.h); or earlier, if they can read the queries' rows, too (blocks.h).
 //
 // Shared memory and shared files are freed when the call ends, even if it fails. If workers are not available, the call
 // continues without them.
-#include "pg/bulk/host.h"
+#include "pg/bulk/blocks.h"
 #include "pg/memory.h"
 
 #include "bulk/rows/steps.h"
@@ -37,6 +37,7 @@ struct shared_call {
     Barrier phases; // even phase: between steps; odd: a step is being done
     bool ended;     // there are no more steps
     bulk::shared_number rows;
+    bulk::shared_number scan; // the scan that all processes do now; 0: none
     std::uint64_t first_room; // how much shared memory was free before the call allocated any
     SharedFileSet files;
     scanned_column columns[most_scanned];
@@ -140,12 +141,15 @@ void start_sharing(bulk::host& host)
     self.sharing = true;
 }
 
+void end_workers(bulk::host& host);
+
 void keep_sharing(bulk::host& host, std::size_t bytes)
 {
     bulk_host& self = self_of(host);
     if (shared_room() / 4 < bytes) {
         tell_no_room();
         self.sharing = false;
+        end_workers(host);
     }
 }
 
@@ -239,6 +243,8 @@ std::uint32_t start_workers(bulk::host& host, bulk::shared_number rows)
     call.rows = rows;
     call.column_count = self.again.count;
     memcpy(call.columns, self.again.columns, sizeof(call.columns));
+    if (self.processes > 0)
+        return static_cast<std::uint32_t>(self.processes);
     call.texts = self.from_texts;
     const char* const query = debug_query_string != nullptr ? debug_query_string : "";
     const Size query_bytes = strlen(query) + 1;
@@ -258,13 +264,15 @@ std::uint32_t start_workers(bulk::host& host, bulk::shared_number rows)
     LaunchParallelWorkers(self.context);
     const int launched = self.context->nworkers_launched;
     self.started = launched;
+    self.processes = launched + 1;
+    self.helped = launched > 0;
     elog(DEBUG1, "%d of %d workers started", launched, self.most_workers);
     if (launched == 0) {
         BarrierDetach(&call.phases);
         DestroyParallelContext(self.context);
         ExitParallelMode();
     }
-    return static_cast<std::uint32_t>(launched + 1);
+    return static_cast<std::uint32_t>(self.processes);
 }
 
 // The CPU time of this process, in seconds.
@@ -284,6 +292,8 @@ void meet_workers(bulk::host& host)
 void end_workers(bulk::host& host)
 {
     bulk_host& self = self_of(host);
+    if (!std::exchange(self.helped, false))
+        return;
     self.shared->ended = true;
     unpin(self.again);
     BarrierArriveAndWait(&self.shared->phases, bulk_wait_event());
@@ -294,6 +304,20 @@ void end_workers(bulk::host& host)
 }
 
 } // namespace
+
+void begin_scan(bulk_host& host, bulk::shared_number scan)
+{
+    host.shared->scan = scan;
+    if (host.helped)
+        meet_workers(host);
+}
+
+void end_scan(bulk_host& host)
+{
+    if (host.helped)
+        meet_workers(host);
+    host.shared->scan = 0;
+}
 
 File file_of(bulk_host& host, int number)
 {
@@ -329,6 +353,7 @@ void allow_workers(bulk_host& host)
 
 void end_host(bulk_host& host)
 {
+    end_workers(host);
     if (host.started > 0) // test/bench/bulk_bench.sh reads this message
         elog(DEBUG1,
              "%.3f s of CPU time, %.3f s of it in steps that %d workers shared",
@@ -349,6 +374,15 @@ void end_host(bulk_host& host)
 
 namespace {
 
+// Opens the columns that the call's own process reads again. They are known when its queries have been read.
+void open_columns(bulk_host& self)
+{
+    if (self.again.count == self.shared->column_count)
+        return;
+    join_rereading(self.again, self.shared->columns, self.shared->column_count);
+    self.far = self.again.far;
+}
+
 // Does a worker's part of all steps. A worker that starts late joins the current step. A worker that fails never
 // arrives at the barrier, but its error is sent to the process that makes the call. That process then fails, too, and
 // terminates the other workers.
@@ -361,7 +395,12 @@ void help_with_steps(bulk_host& self)
             BarrierArriveAndWait(&call.phases, bulk_wait_event());
         if (call.ended)
             break;
-        bulk::help(self, call.rows, static_cast<std::uint32_t>(self.member));
+        if (call.scan != 0) {
+            scan_blocks(self, call.scan);
+        } else {
+            open_columns(self);
+            bulk::help(self, call.rows, static_cast<std::uint32_t>(self.member));
+        }
         unpin(self.again);
         BarrierArriveAndWait(&call.phases, bulk_wait_event());
     }
@@ -395,8 +434,6 @@ void minhash_lsh_help(dsm_segment*, shm_toc* directory)
         static_cast<const char*>(shm_toc_lookup(directory, query_key, false)); // stays mapped until the worker ends
     pgstat_report_activity(STATE_RUNNING, debug_query_string);
     self.from_texts = self.shared->texts;
-    join_rereading(self.again, self.shared->columns, self.shared->column_count);
-    self.far = self.again.far;
     help_with_steps(self);
     end_rereading(self.again);
     end_host(self);

@@ -45,14 +45,14 @@ std::uint64_t high_product(std::uint64_t a, std::uint64_t b) noexcept
     return static_cast<std::uint64_t>(static_cast<unsigned __int128>(a) * b >> 64);
 }
 
-void start_pass(bag_counter& state) noexcept
+void start_pass(bag_counter& self) noexcept
 {
-    std::fill_n(state.waits, state.parts, 0);
-    std::fill_n(state.used, state.parts, 0);
-    state.shingles = 0;
-    state.overflowed = false;
-    state.part = 0;
-    state.counted = 0;
+    std::fill_n(self.waits, self.parts, 0);
+    std::fill_n(self.used, self.parts, 0);
+    self.shingles = 0;
+    self.overflowed = false;
+    self.part = 0;
+    self.counted = 0;
 }
 
 // Brings an array into the cache by reading a word of each cache line in order, which is several times as fast as
@@ -72,80 +72,80 @@ std::size_t bag_room(std::size_t text_bytes) noexcept
     return std::bit_ceil(2 * std::clamp<std::size_t>(text_bytes, 64, single_table / 2)) * entry_words;
 }
 
-void start(bag_counter& state, std::span<std::uint32_t> room) noexcept
+void start(bag_counter& self, std::span<std::uint32_t> room) noexcept
 {
     assert(room.size() >= 4 * entry_words); // room for at least a few entries
-    state.room = room;
-    state.tables = room.data();
-    state.entries = std::min(first_table, std::bit_floor(room.size() / entry_words));
-    state.waiting = state.few_waiting;
-    state.most_waiting = max_batch;
-    state.parts = 1;
-    state.first = 0;
-    state.factor = 1;
-    start_pass(state);
+    self.room = room;
+    self.tables = room.data();
+    self.entries = std::min(first_table, std::bit_floor(room.size() / entry_words));
+    self.waiting = self.few_waiting;
+    self.most_waiting = max_batch;
+    self.parts = 1;
+    self.first = 0;
+    self.factor = 1;
+    start_pass(self);
 }
 
-bool start_next_pass(bag_counter& state) noexcept
+bool start_next_pass(bag_counter& self) noexcept
 {
-    const std::size_t limit = limit_of(state.entries) * state.parts;
-    const std::size_t largest = std::min(single_table, std::bit_floor(state.room.size() / entry_words));
-    const bool can_grow = state.parts == 1 && state.entries < largest;
-    const bool parts_fit = state.parts == 1 && state.room.size() >= room_of_parts;
+    const std::size_t limit = limit_of(self.entries) * self.parts;
+    const std::size_t largest = std::min(single_table, std::bit_floor(self.room.size() / entry_words));
+    const bool can_grow = self.parts == 1 && self.entries < largest;
+    const bool parts_fit = self.parts == 1 && self.room.size() >= room_of_parts;
     // In natural language, most shingles would be repetitions by now. If most are still new, the text is likely to
     // overflow even the largest single table.
-    const bool mostly_new = state.entries > first_table && state.shingles < 2 * limit;
-    if (!state.overflowed) {
-        // The smallest distance from `first` at which a place belongs to no part.
-        const unsigned __int128 beyond = static_cast<unsigned __int128>(state.parts) << 64;
-        const auto width = (beyond + state.factor - 1) / state.factor;
-        if (width > ~state.first)
+    const bool mostly_new = self.entries > first_table && self.shingles < 2 * limit;
+    if (!self.overflowed) {
+        // The smallest distance from `first` at which a cell belongs to no part.
+        const unsigned __int128 beyond = static_cast<unsigned __int128>(self.parts) << 64;
+        const auto width = (beyond + self.factor - 1) / self.factor;
+        if (width > ~self.first)
             return false;
-        state.first += static_cast<std::uint64_t>(width);
+        self.first += static_cast<std::uint64_t>(width);
         // Make the next range so wide that its shingles should fill the tables to nine tenths of their limits.
         std::size_t used = 0;
-        for (std::size_t part = 0; part < state.parts; part++)
-            used += state.used[part];
-        state.factor = std::max(state.parts, state.factor * used / (limit - limit / 10) + 1);
+        for (std::size_t part = 0; part < self.parts; part++)
+            used += self.used[part];
+        self.factor = std::max(self.parts, self.factor * used / (limit - limit / 10) + 1);
     } else if (can_grow && !(parts_fit && mostly_new)) {
-        state.entries = std::min(state.entries * growth, largest);
+        self.entries = std::min(self.entries * growth, largest);
     } else if (parts_fit) {
-        state.waiting = state.room.data();
-        state.most_waiting = part_waiting;
-        state.tables = state.waiting + waiting_words;
-        state.entries = part_table;
-        state.parts = bag_parts;
-        state.factor = bag_parts;
+        self.waiting = self.room.data();
+        self.most_waiting = part_waiting;
+        self.tables = self.waiting + waiting_words;
+        self.entries = part_table;
+        self.parts = bag_parts;
+        self.factor = bag_parts;
     } else {
-        state.factor *= 2;
+        self.factor *= 2;
     }
-    start_pass(state);
+    start_pass(self);
     return true;
 }
 
-void set_aside(bag_counter& state, const shingle_batch& batch) noexcept
+void set_aside(bag_counter& self, const shingle_batch& batch) noexcept
 {
-    if (state.overflowed)
+    if (self.overflowed)
         return;
-    state.shingles += batch.count;
-    if (state.parts == 1 && state.factor == 1) {
-        assert(state.waits[0] == 0 && batch.count <= state.most_waiting);
+    self.shingles += batch.count;
+    if (self.parts == 1 && self.factor == 1) {
+        assert(self.waits[0] == 0 && batch.count <= self.most_waiting);
         for (std::size_t index = 0; index < batch.count; index++)
-            store64(state.waiting + 2 * index, join(batch.lo[index], batch.hi[index]));
-        state.waits[0] = static_cast<std::uint32_t>(batch.count);
+            store64(self.waiting + 2 * index, join(batch.lo[index], batch.hi[index]));
+        self.waits[0] = static_cast<std::uint32_t>(batch.count);
         return;
     }
 
-    const std::size_t parts = state.parts;
-    const std::uint64_t first = state.first;
-    const std::uint64_t factor = state.factor;
+    const std::size_t parts = self.parts;
+    const std::uint64_t first = self.first;
+    const std::uint64_t factor = self.factor;
     const probe_secret secret = probing;
     std::uint32_t* ends[bag_parts];
     for (std::size_t part = 0; part < parts; part++)
-        ends[part] = state.waiting + 2 * (part * state.most_waiting + state.waits[part]);
+        ends[part] = self.waiting + 2 * (part * self.most_waiting + self.waits[part]);
     for (std::size_t index = 0; index < batch.count; index++) {
         const std::uint64_t shingle = join(batch.lo[index], batch.hi[index]);
-        const std::uint64_t part = high_product(place_of(shingle, secret) - first, factor);
+        const std::uint64_t part = high_product(first_cell(shingle, secret) - first, factor);
         if (part >= parts)
             continue;
         store64(ends[part], shingle);
@@ -153,69 +153,69 @@ void set_aside(bag_counter& state, const shingle_batch& batch) noexcept
         ends[part] += 2;
     }
     for (std::size_t part = 0; part < parts; part++) {
-        const std::uint32_t* const begin = state.waiting + 2 * part * state.most_waiting;
-        state.waits[part] = static_cast<std::uint32_t>((ends[part] - begin) / 2);
-        assert(state.waits[part] <= state.most_waiting);
+        const std::uint32_t* const begin = self.waiting + 2 * part * self.most_waiting;
+        self.waits[part] = static_cast<std::uint32_t>((ends[part] - begin) / 2);
+        assert(self.waits[part] <= self.most_waiting);
     }
 }
 
-bool number_occurrences(bag_counter& state, bool complete, shingle_batch& batch) noexcept
+bool number_occurrences(bag_counter& self, bool complete, shingle_batch& batch) noexcept
 {
-    if (state.overflowed)
+    if (self.overflowed)
         return false;
-    const std::size_t enough = complete ? 1 : state.most_waiting - max_batch + 1;
-    while (state.counted == 0 && state.part < state.parts && state.waits[state.part] < enough)
-        state.part++;
-    if (state.part == state.parts) {
-        state.part = 0;
+    const std::size_t enough = complete ? 1 : self.most_waiting - max_batch + 1;
+    while (self.counted == 0 && self.part < self.parts && self.waits[self.part] < enough)
+        self.part++;
+    if (self.part == self.parts) {
+        self.part = 0;
         return false;
     }
 
-    assert(std::has_single_bit(state.entries) && state.used[state.part] < state.entries);
-    const std::size_t waits = state.waits[state.part];
-    const std::size_t count = std::min(waits - state.counted, max_batch);
-    const std::uint32_t* const shingles = state.waiting + 2 * (state.part * state.most_waiting + state.counted);
-    std::uint32_t* const table = state.tables + state.part * state.entries * entry_words;
-    const std::size_t mask = state.entries - 1;
-    const std::size_t limit = limit_of(state.entries);
+    assert(std::has_single_bit(self.entries) && self.used[self.part] < self.entries);
+    const std::size_t waits = self.waits[self.part];
+    const std::size_t count = std::min(waits - self.counted, max_batch);
+    const std::uint32_t* const shingles = self.waiting + 2 * (self.part * self.most_waiting + self.counted);
+    std::uint32_t* const table = self.tables + self.part * self.entries * entry_words;
+    const std::size_t mask = self.entries - 1;
+    const std::size_t limit = limit_of(self.entries);
     const probe_secret secret = probing;
-    const auto place_at = [&](std::size_t index) { return place_of(load64(shingles + 2 * index), secret) & mask; };
-    std::size_t used = state.used[state.part];
+    const auto cell_of = [&](std::size_t index) { return first_cell(load64(shingles + 2 * index), secret) & mask; };
+    std::size_t used = self.used[self.part];
     if (used == 0) // first use in this pass; a single call that cleared the tables of all parts would take too long
-        std::fill_n(table, state.entries * entry_words, 0);
-    else if (state.parts > 1 && state.counted == 0)
-        fetch(table, state.entries * entry_words);
+        std::fill_n(table, self.entries * entry_words, 0);
+    else if (self.parts > 1 && self.counted == 0)
+        fetch(table, self.entries * entry_words);
 
     alignas(64) std::uint32_t occurrences[max_batch + padding];
     for (std::size_t index = 0; index < count; index++) {
         constexpr std::size_t ahead = 32;
-        if (state.parts == 1 && index + ahead < count)
-            __builtin_prefetch(table + place_at(index + ahead) * entry_words, 1);
+        if (self.parts == 1 && index + ahead < count)
+            __builtin_prefetch(table + cell_of(index + ahead) * entry_words, 1);
         const std::uint64_t shingle = load64(shingles + 2 * index);
-        const std::size_t found = probe(mask, place_at(index), [=](std::size_t at) {
+        const std::size_t found = probe(mask, cell_of(index), [=](std::size_t at) {
             const std::uint32_t* const entry = table + at * entry_words;
             return load64(entry) == shingle || entry[2] == 0;
         });
         std::uint32_t* const entry = table + found * entry_words;
         used += entry[2] == 0;
         if (used > limit) {
-            state.overflowed = true;
+            self.overflowed = true;
             return false;
         }
         store64(entry, shingle);
         occurrences[index] = entry[2]++;
         split(shingle, batch.lo[index], batch.hi[index]);
     }
-    state.used[state.part] = static_cast<std::uint32_t>(used);
+    self.used[self.part] = static_cast<std::uint32_t>(used);
     std::fill_n(occurrences + count, padding, 0);
     kernels->hash_occurrences(batch.lo, batch.hi, occurrences, count);
     batch.count = count;
 
-    state.counted += count;
-    if (state.counted == waits) {
-        state.waits[state.part] = 0;
-        state.counted = 0;
-        state.part++;
+    self.counted += count;
+    if (self.counted == waits) {
+        self.waits[self.part] = 0;
+        self.counted = 0;
+        self.part++;
     }
     return true;
 }

@@ -3,7 +3,7 @@
 // joins (Boncz, Manegold, Kersten, VLDB 1999). The shingles of a part wait until there are many of them. Then they are
 // counted in that part's table while the table is in the cache.
 //
-// The caller provides the memory, which is bounded. A pass over the text counts the shingles whose places (probe.h) lie
+// The caller provides the memory, which is bounded. A pass over the text counts the shingles whose cells (probe.h) lie
 // in one range of values. When a table overflows, the pass is repeated with a larger table, with parts, or with half of
 // the range. Then some occurrences may be passed on a second time. This does no harm, because absorbing an element
 // twice does not change a signature (sketch.h).
@@ -27,8 +27,8 @@ struct bag_counter {
     std::size_t most_waiting; // how many shingles may wait in each part
     std::size_t parts;        // 1 or bag_parts
 
-    std::uint64_t first;  // the lowest place that is counted in this pass
-    std::uint64_t factor; // (place - first) * factor >> 64 is the part
+    std::uint64_t first;  // the lowest cell that is counted in this pass
+    std::uint64_t factor; // (cell - first) * factor >> 64 is the part
     std::size_t shingles; // how many shingles this pass has received
     bool overflowed;      // this pass must be repeated
 
@@ -44,26 +44,26 @@ struct bag_counter {
 std::size_t bag_room(std::size_t text_bytes) noexcept;
 
 // Prepares the first pass over a text.
-void start(bag_counter& state, std::span<std::uint32_t> room) noexcept;
+void start(bag_counter& self, std::span<std::uint32_t> room) noexcept;
 
 // Prepares the next pass over the whole text. Returns false if all shingles have been counted.
-bool start_next_pass(bag_counter& state) noexcept;
+bool start_next_pass(bag_counter& self) noexcept;
 
-// Sets aside those shingles of a batch whose places lie in the pass's range. Before the next batch, call
+// Sets aside those shingles of a batch whose cells lie in the pass's range. Before the next batch, call
 // number_occurrences() until it returns false.
-void set_aside(bag_counter& state, const shingle_batch& batch) noexcept;
+void set_aside(bag_counter& self, const shingle_batch& batch) noexcept;
 
 // Makes a batch of numbered occurrences from shingles that were set aside. Before the text is `complete`, only parts in
 // which many shingles wait are used. Returns false if no shingles are left to use, or if a table has overflowed.
-bool number_occurrences(bag_counter& state, bool complete, shingle_batch& batch) noexcept;
+bool number_occurrences(bag_counter& self, bool complete, shingle_batch& batch) noexcept;
 
 // Counts a batch of shingles. Calls take(const shingle_batch&) for batches of numbered occurrences. These batches are
 // made in `batch`, and overwrite its shingles. They may contain occurrences of shingles from earlier calls.
 template <typename Take>
-void each_occurrence(bag_counter& state, bool complete, shingle_batch& batch, Take&& take)
+void each_occurrence(bag_counter& self, bool complete, shingle_batch& batch, Take&& take)
 {
-    set_aside(state, batch);
-    while (number_occurrences(state, complete, batch))
+    set_aside(self, batch);
+    while (number_occurrences(self, complete, batch))
         take(batch);
 }
 

@@ -46,20 +46,20 @@ bool is_entry_of(const shingle_counts& counts,
             std::memcmp(counts.buffer + entry.first.offset, counts.buffer + shingle.offset, shingle.bytes) == 0);
 }
 
-// The place in the table that has a shingle's number. If the shingle is new, the free place where its number would go.
+// The cell in the table that has a shingle's number. If the shingle is new, the free cell where its number would go.
 std::uint32_t&
-find_place(const shingle_counts& counts, std::uint64_t hash, std::uint64_t place, const shingle_range& shingle) noexcept
+find_cell(const shingle_counts& counts, std::uint64_t hash, std::uint64_t cell, const shingle_range& shingle) noexcept
 {
     const auto ends = [&](std::size_t at) {
         return counts.table[at] == 0 || is_entry_of(counts, counts.entries[counts.table[at] - 1], hash, shingle);
     };
-    return counts.table[probe(counts.table.size() - 1, place, ends)];
+    return counts.table[probe(counts.table.size() - 1, cell, ends)];
 }
 
-// The number in a place, or the number of the next entry if the place is free; without a branch.
-std::uint32_t number_at(std::uint32_t place, std::uint32_t used) noexcept
+// The number in a cell, or the number of the next entry if the cell is free; without a branch.
+std::uint32_t number_at(std::uint32_t cell, std::uint32_t used) noexcept
 {
-    return place | ((used + 1) & -static_cast<std::uint32_t>(place == 0));
+    return cell | ((used + 1) & -static_cast<std::uint32_t>(cell == 0));
 }
 
 std::uint64_t hash_at(const shingle_group& group, std::size_t i) noexcept { return join(group.lo[i], group.hi[i]); }
@@ -143,18 +143,18 @@ void enter(shingle_counts& counts, std::size_t first, std::size_t end) noexcept
 {
     for (std::size_t i = first; i < end; i++) {
         const counted_shingle& entry = counts.entries[i];
-        find_place(counts, entry.hash, place_of(entry.hash), entry.first) = static_cast<std::uint32_t>(i + 1);
+        find_cell(counts, entry.hash, first_cell(entry.hash), entry.first) = static_cast<std::uint32_t>(i + 1);
     }
 }
 
 void count(shingle_counts& counts, const shingle_group& group, int text) noexcept
 {
     assert(has_room(counts, group.count) && (text == 0 || text == 1));
-    std::uint64_t places[most_grouped];
+    std::uint64_t cells[most_grouped];
     const std::size_t mask = counts.table.size() - 1;
     for (std::size_t i = 0; i < group.count; i++) {
-        places[i] = place_of(hash_at(group, i));
-        __builtin_prefetch(&counts.table[places[i] & mask], 1);
+        cells[i] = first_cell(hash_at(group, i));
+        __builtin_prefetch(&counts.table[cells[i] & mask], 1);
     }
     auto used = static_cast<std::uint32_t>(counts.used);
     std::uint64_t counted = 0;
@@ -162,16 +162,16 @@ void count(shingle_counts& counts, const shingle_group& group, int text) noexcep
     for (std::size_t i = 0; i < group.count; i++) {
         const std::uint64_t hash = hash_at(group, i);
         const shingle_range shingle = group.at(i);
-        // Nearly always, the shingle's first place is free or has its number. Which of the two is hard to foresee, so
+        // Nearly always, the shingle's first cell is free or has its number. Which of the two is hard to foresee, so
         // no branch depends on it: the entry of a new shingle is written in any case.
         counts.entries[used] = {hash, shingle, {0, 0}};
-        std::uint32_t* place = &counts.table[places[i] & mask];
-        std::uint32_t number = number_at(*place, used);
+        std::uint32_t* cell = &counts.table[cells[i] & mask];
+        std::uint32_t number = number_at(*cell, used);
         if (!is_entry_of(counts, counts.entries[number - 1], hash, shingle)) [[unlikely]] {
-            place = &find_place(counts, hash, places[i], shingle);
-            number = number_at(*place, used);
+            cell = &find_cell(counts, hash, cells[i], shingle);
+            number = number_at(*cell, used);
         }
-        *place = number;
+        *cell = number;
         used += number > used;
         std::uint32_t(&occurrences)[2] = counts.entries[number - 1].occurrences;
         const std::uint32_t own = occurrences[text]++;
@@ -196,17 +196,17 @@ void remove(shingle_counts& counts, std::size_t first, std::size_t end) noexcept
     const std::size_t mask = counts.table.size() - 1;
     for (std::size_t i = first; i < end; i++) {
         if (i + ahead < end)
-            __builtin_prefetch(&counts.table[place_of(counts.entries[i + ahead].hash) & mask], 1);
-        // Places that earlier entries have left free do not end the search: the entry is in the table.
+            __builtin_prefetch(&counts.table[first_cell(counts.entries[i + ahead].hash) & mask], 1);
+        // Cells that earlier entries have left free do not end the search: the entry is in the table.
         const auto is_its = [&](std::size_t at) { return counts.table[at] == i + 1; };
-        counts.table[probe(mask, place_of(counts.entries[i].hash), is_its)] = 0;
+        counts.table[probe(mask, first_cell(counts.entries[i].hash), is_its)] = 0;
     }
 }
 
 counted_shingle& entry_of(const shingle_counts& counts, const shingle_group& group, std::size_t i) noexcept
 {
     const std::uint64_t hash = hash_at(group, i);
-    const std::uint32_t number = find_place(counts, hash, place_of(hash), group.at(i));
+    const std::uint32_t number = find_cell(counts, hash, first_cell(hash), group.at(i));
     assert(number > 0);
     return counts.entries[number - 1];
 }

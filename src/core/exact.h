@@ -63,11 +63,11 @@ struct shingle_counts {
     bool bag;
     std::span<counted_shingle> entries;
     std::size_t used;               // how many entries there are
-    std::span<std::uint32_t> table; // for each place: 0, or one more than an entry's number; size: a power of two
+    std::span<std::uint32_t> table; // for each cell: 0, or one more than an entry's number; size: a power of two
     overlap sizes;                  // the sizes of the two sets (or bags), and of what they share
 };
 
-// The size of the table for this many entries. At least half of its places stay free.
+// The size of the table for this many entries. At least half of its cells stay free.
 std::size_t table_size(std::size_t entries) noexcept;
 
 // Whether there is room for this many more distinct shingles. If not, the caller must provide a longer array of

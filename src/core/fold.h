@@ -42,11 +42,11 @@ constexpr std::size_t folded_room(std::size_t bytes) noexcept { return bytes + b
 // punctuation. If the text is folded, ignorable characters are dropped, as if they were not there. At the beginning and
 // at the end of the text they are dropped; elsewhere, each run of them is written as one space. If nothing is folded
 // and the unit is not the word, the text is copied unchanged.
-std::size_t fold(folder& state, const std::uint8_t* text, std::size_t bytes, std::uint8_t* out) noexcept;
+std::size_t fold(folder& self, const std::uint8_t* text, std::size_t bytes, std::uint8_t* out) noexcept;
 
 // Folds the first character of a slice and appends the result to `out`: nothing for a separator or for a character that
 // is dropped, otherwise up to six bytes. Returns how many bytes the character takes in the slice. Call it only for
 // shinglings that fold or are of words.
-std::size_t fold_character(folder& state, const std::uint8_t* text, std::size_t bytes, std::uint8_t*& out) noexcept;
+std::size_t fold_character(folder& self, const std::uint8_t* text, std::size_t bytes, std::uint8_t*& out) noexcept;
 
 } // namespace minhash

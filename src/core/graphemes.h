@@ -28,7 +28,7 @@ enum class grapheme_part : std::uint8_t {
     pictographic,
 };
 
-// What must be known of the code points before a place to say whether a cluster ends there.
+// What must be known of the code points before a point to say whether a cluster ends there.
 struct grapheme_state {
     grapheme_part last; // of the last code point
     bool any;           // there is a last code point
@@ -39,17 +39,17 @@ struct grapheme_state {
 constexpr grapheme_state start_graphemes() noexcept { return {grapheme_part::other, false, false, false}; }
 
 // Reads the next code point, or invalid_byte. Returns whether a cluster begins with it.
-inline bool begins_grapheme(grapheme_state& state, char32_t code_point) noexcept
+inline bool begins_grapheme(grapheme_state& self, char32_t code_point) noexcept
 {
     using enum grapheme_part;
     const grapheme_part next =
         code_point == invalid_byte ? other : static_cast<grapheme_part>(unicode_of(code_point).grapheme);
-    const grapheme_part last = state.last;
+    const grapheme_part last = self.last;
     const auto breaks_always = [](grapheme_part part) {
         return part == control || part == carriage_return || part == line_feed;
     };
     bool joins;
-    if (!state.any)
+    if (!self.any)
         joins = false;
     else if (breaks_always(last) || breaks_always(next))
         joins = last == carriage_return && next == line_feed;
@@ -62,25 +62,25 @@ inline bool begins_grapheme(grapheme_state& state, char32_t code_point) noexcept
     else if (last == hangul_lvt || last == hangul_t)
         joins = next == hangul_t;
     else if (last == joiner)
-        joins = state.pictograph && next == pictographic;
+        joins = self.pictograph && next == pictographic;
     else
-        joins = state.odd_indicator && next == regional_indicator;
+        joins = self.odd_indicator && next == regional_indicator;
 
     const bool extends = (next == extend || next == joiner) && last != joiner;
-    state = {next,
-             true,
-             next == pictographic || (state.pictograph && extends),
-             next == regional_indicator && !state.odd_indicator};
+    self = {next,
+            true,
+            next == pictographic || (self.pictograph && extends),
+            next == regional_indicator && !self.odd_indicator};
     return !joins;
 }
 
 // The same for a character of another encoding, which may be several code points in UTF-8.
-inline bool begins_grapheme(grapheme_state& state, std::span<const std::uint8_t> character) noexcept
+inline bool begins_grapheme(grapheme_state& self, std::span<const std::uint8_t> character) noexcept
 {
     bool begins = false;
     for (std::size_t at = 0; at < character.size();) {
         const utf8_character read = decode_utf8(character.data() + at, character.size() - at);
-        const bool joins = !begins_grapheme(state, read.code_point);
+        const bool joins = !begins_grapheme(self, read.code_point);
         begins |= at == 0 && !joins;
         at += read.bytes;
     }

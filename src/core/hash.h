@@ -31,7 +31,7 @@ struct multipliers {
 
 constexpr multipliers make_multipliers() noexcept
 {
-    multipliers scheme = {};
+    multipliers made = {};
     std::uint64_t state = 0x5851F42D4C957F2D;
     const auto next = [&state] {
         std::uint64_t z = state += 0x9E3779B97F4A7C15;
@@ -40,15 +40,15 @@ constexpr multipliers make_multipliers() noexcept
         return static_cast<std::uint32_t>(z ^ z >> 31) | 1;
     };
 
-    for (std::uint32_t& multiplier : scheme.row)
+    for (std::uint32_t& multiplier : made.row)
         multiplier = next();
     state = 0x14057B7EF767814F;
     for (int round = 0; round <= later_rounds; round++) {
-        scheme.bin[round] = next();
-        scheme.value[round] = next();
+        made.bin[round] = next();
+        made.value[round] = next();
     }
-    scheme.bin[0] = scheme.value[0] = 0;
-    return scheme;
+    made.bin[0] = made.value[0] = 0;
+    return made;
 }
 
 inline constexpr multipliers multiplier = make_multipliers();

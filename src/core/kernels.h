@@ -42,7 +42,7 @@ struct kernel_table {
 
     // Folds the front of a slice, up to the first character that these loops cannot fold. Writes the result to `out`
     // and its length to `written`. Returns how many bytes of `text` were folded. See fold.h.
-    std::size_t (*fold)(folder& state, const u8* text, std::size_t bytes, u8* out, std::size_t& written) noexcept;
+    std::size_t (*fold)(folder& self, const u8* text, std::size_t bytes, u8* out, std::size_t& written) noexcept;
 
     // Whether all bytes are below 128.
     bool (*is_ascii)(const u8* text, std::size_t bytes) noexcept;

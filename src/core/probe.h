@@ -1,5 +1,5 @@
-// The places of entries in hash tables with open addressing. The hash function of shingles is public, so somebody could
-// craft a text whose shingles' hashes share any chosen bits, and thus collide. Therefore the place of an entry depends
+// The cells of entries in hash tables with open addressing. The hash function of shingles is public, so somebody could
+// craft a text whose shingles' hashes share any chosen bits, and thus collide. Therefore the cell of an entry depends
 // not only on its hash but also on a secret. No result depends on the secret.
 #pragma once
 
@@ -21,20 +21,20 @@ inline probe_secret probing = {0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93};
 inline void set_probe_secret(std::uint64_t first, std::uint64_t second) noexcept { probing = {first, second | 1}; }
 
 // Multiplies (hash XOR flip) by the factor, and XORs the two halves of the 128-bit product (Yi: wyhash).
-inline std::uint64_t place_of(std::uint64_t hash, const probe_secret& secret = probing) noexcept
+inline std::uint64_t first_cell(std::uint64_t hash, const probe_secret& secret = probing) noexcept
 {
     const std::uint64_t flipped = hash ^ secret.flip;
     const auto high = static_cast<std::uint64_t>(static_cast<unsigned __int128>(flipped) * secret.factor >> 64);
     return flipped * secret.factor ^ high;
 }
 
-// Returns the first entry, from `place` onwards and around the end of the table, for which ends() is true: the entry
+// Returns the first entry, from `cell` onwards and around the end of the table, for which ends() is true: the entry
 // sought, or a free one. The table has mask + 1 entries, a power of two, of which at least one must be free.
 template <typename Ends>
-inline std::size_t probe(std::size_t mask, std::uint64_t place, Ends&& ends) noexcept
+inline std::size_t probe(std::size_t mask, std::uint64_t cell, Ends&& ends) noexcept
 {
     assert(std::has_single_bit(mask + 1));
-    [[maybe_unused]] const std::size_t first = place & mask;
+    [[maybe_unused]] const std::size_t first = cell & mask;
     std::size_t at = first;
     while (!ends(at)) {
         at = (at + 1) & mask;

@@ -40,11 +40,11 @@ struct shingler {
 };
 
 // Starts a text. The shingling must be valid, and its unit must not be `element`.
-void start(shingler& state, const shingling& how, std::int64_t seed) noexcept;
+void start(shingler& self, const shingling& how, std::int64_t seed) noexcept;
 
 // Puts the shingles of the next slice of the text into the batch. A slice has at most slice_bytes bytes, and must not
 // end inside a character (unicode.h: whole_characters). The last slice, which may be empty, also yields the shingles of
 // what was held. A text shorter than a window is itself the only shingle. A text that folds to nothing has no shingles.
-void cut(shingler& state, const std::uint8_t* text, std::size_t bytes, bool last, shingle_batch& batch) noexcept;
+void cut(shingler& self, const std::uint8_t* text, std::size_t bytes, bool last, shingle_batch& batch) noexcept;
 
 } // namespace minhash

@@ -33,16 +33,16 @@ struct text_signer : set_signer {
 template <typename Source, typename Take>
 void each_batch(Source source, Take&& take)
 {
-    set_signer& state = source.state;
-    const bool bag = state.scheme.shingles.bag;
+    set_signer& self = source.state;
+    const bool bag = self.scheme.shingles.bag;
     if (bag) {
         const std::size_t wanted = bag_room(source.bytes());
-        if (state.bag_room.size() < wanted) {
-            std::uint32_t* const old = std::exchange(state.bag_room, {}).data();
-            state.bag_room = {source.grow(old, wanted), wanted};
+        if (self.bag_room.size() < wanted) {
+            std::uint32_t* const old = std::exchange(self.bag_room, {}).data();
+            self.bag_room = {source.grow(old, wanted), wanted};
         }
         // Use no more memory than this bag needs: clearing a table that was sized for a larger bag would take too long.
-        start(state.bag, state.bag_room.first(wanted));
+        start(self.bag, self.bag_room.first(wanted));
     }
     do {
         source.rewind();
@@ -50,27 +50,27 @@ void each_batch(Source source, Take&& take)
         do {
             last = source.next_batch();
             if (bag)
-                each_occurrence(state.bag, last, state.batch, take);
+                each_occurrence(self.bag, last, self.batch, take);
             else
-                take(state.batch);
-        } while (!last && !(bag && state.bag.overflowed));
-    } while (bag && start_next_pass(state.bag));
+                take(self.batch);
+        } while (!last && !(bag && self.bag.overflowed));
+    } while (bag && start_next_pass(self.bag));
 }
 
 // The slots in state.slots, or none for the empty set.
-inline std::span<const std::uint32_t> signed_slots(const set_signer& state)
+inline std::span<const std::uint32_t> signed_slots(const set_signer& self)
 {
-    return {state.slots.slots, is_empty(state.slots) ? 0u : state.scheme.num_hashes};
+    return {self.slots.slots, is_empty(self.slots) ? 0u : self.scheme.num_hashes};
 }
 
 // Signs the set into source.state.slots. Returns its slots, or none for the empty set.
 template <typename Source>
 std::span<const std::uint32_t> sign(Source source)
 {
-    set_signer& state = source.state;
-    start(state.slots, state.scheme.method, state.scheme.num_hashes);
-    each_batch(source, [&state](const shingle_batch& batch) { absorb(state.slots, batch.lo, batch.hi, batch.count); });
-    return signed_slots(state);
+    set_signer& self = source.state;
+    start(self.slots, self.scheme.method, self.scheme.num_hashes);
+    each_batch(source, [&self](const shingle_batch& batch) { absorb(self.slots, batch.lo, batch.hi, batch.count); });
+    return signed_slots(self);
 }
 
 } // namespace minhash

@@ -42,17 +42,17 @@ struct sketch {
 };
 
 // Starts the signature of the empty set: all slots empty.
-void start(sketch& state, method method, std::uint32_t num_hashes) noexcept;
+void start(sketch& self, method method, std::uint32_t num_hashes) noexcept;
 
 // Continues from the slots of a finished signature. It must not be the signature of the empty set.
-void resume(sketch& state, method method, std::uint32_t num_hashes, const std::uint32_t* slots) noexcept;
+void resume(sketch& self, method method, std::uint32_t num_hashes, const std::uint32_t* slots) noexcept;
 
 // Adds `count` elements, each given by the two halves of its hash. Both arrays must be readable for `padding` elements
 // past their end.
-void absorb(sketch& state, const std::uint32_t* lo, const std::uint32_t* hi, std::size_t count) noexcept;
+void absorb(sketch& self, const std::uint32_t* lo, const std::uint32_t* hi, std::size_t count) noexcept;
 
 // Whether this is the signature of the empty set, because nothing has been absorbed.
-bool is_empty(const sketch& state) noexcept;
+bool is_empty(const sketch& self) noexcept;
 
 // Whether all these slots are empty, as in the empty set. (For a sketch, use is_empty().)
 bool are_empty(std::span<const std::uint32_t> slots) noexcept;

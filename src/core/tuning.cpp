@@ -14,7 +14,7 @@ namespace {
 // threshold is integrated in two segments. For the polynomials here, the errors are far below the differences between
 // choices.
 struct quadrature_node {
-    double place;
+    double abscissa;
     double weight;
 };
 
@@ -87,7 +87,7 @@ int least_agreement(double similarity, int num_hashes, double share_missed) noex
     return least;
 }
 
-band_choice choose_by_recall(double threshold, int num_hashes, double recall) noexcept
+banding choose_by_recall(double threshold, int num_hashes, double recall) noexcept
 {
     assert(threshold >= 0 && threshold <= 1 && num_hashes >= 1);
     // First find the largest number of rows at which the bands that fit reach the recall. Then find the fewest bands of
@@ -103,7 +103,7 @@ band_choice choose_by_recall(double threshold, int num_hashes, double recall) no
     return {bands, rows};
 }
 
-band_choice
+banding
 choose_by_area(double threshold, int num_hashes, double false_candidate_weight, double missed_pair_weight) noexcept
 {
     assert(threshold >= 0 && threshold <= 1 && num_hashes >= 1);
@@ -117,8 +117,8 @@ choose_by_area(double threshold, int num_hashes, double false_candidate_weight, 
             for (int index = 0; index < nodes; index++) {
                 const int point = (side * segments + segment) * nodes + index;
                 const quadrature_node& node = half_of_nodes[index / 2];
-                const double place = index % 2 == 0 ? node.place : -node.place;
-                similarity[point] = from + width * (segment + (1 + place) / 2);
+                const double abscissa = index % 2 == 0 ? node.abscissa : -node.abscissa;
+                similarity[point] = from + width * (segment + (1 + abscissa) / 2);
                 weight[point] = node.weight * width / 2;
             }
         }
@@ -130,7 +130,7 @@ choose_by_area(double threshold, int num_hashes, double false_candidate_weight, 
     missed_pair_weight /= weights;
 
     // Each power is computed from that of the previous number of rows or bands, by a single multiplication.
-    band_choice best = {0, 0};
+    banding best = {0, 0};
     double least = INFINITY;
     double power[2 * points]; // similarity^rows
     std::ranges::fill(power, 1);

@@ -28,20 +28,20 @@ int least_agreement(double similarity, int num_hashes, double share_missed) noex
 // The natural logarithm of the number of ways to choose `chosen` items from `all`.
 double log_choose(double all, double chosen) noexcept;
 
-// bands * rows is at most num_hashes. Both members are 0 if no choice is possible.
-struct band_choice {
+// The numbers of bands, and of rows in each band. As a choice, both are 0 if none is possible.
+struct banding {
     int bands;
     int rows;
 };
 
 // Considers all choices that find at least a share `recall` of the pairs at the threshold. Among these, returns the one
 // with the most rows, because it has few false candidates; and with that many rows, the one with the fewest bands.
-band_choice choose_by_recall(double threshold, int num_hashes, double recall) noexcept;
+banding choose_by_recall(double threshold, int num_hashes, double recall) noexcept;
 
 // The choice that minimises the weighted sum of two areas: the area under the curve left of the threshold (false
 // candidates), and the area above the curve right of it (missed pairs). The weights must not both be 0. The Python
 // library datasketch uses the same rule.
-band_choice
+banding
 choose_by_area(double threshold, int num_hashes, double false_candidate_weight, double missed_pair_weight) noexcept;
 
 } // namespace minhash

@@ -207,30 +207,30 @@ banding arg_banding(FunctionCallInfo fcinfo, int first)
             arg_between(fcinfo, first + 1, "rows", 1, max_num_hashes)};
 }
 
-void check_hashes(banding shape, int num_hashes)
+void check_hashes(banding banding, int num_hashes)
 {
-    const std::int64_t needed = std::int64_t{shape.bands} * shape.rows;
+    const std::int64_t needed = std::int64_t{banding.bands} * banding.rows;
     if (needed <= num_hashes)
         return;
-    const int fitting = num_hashes / shape.rows;
+    const int fitting = num_hashes / banding.rows;
     ereport(ERROR,
             errcode(ERRCODE_INVALID_PARAMETER_VALUE),
             errmsg("bands => %d and rows => %d need %lld hashes, but the signature has %d",
-                   shape.bands,
-                   shape.rows,
+                   banding.bands,
+                   banding.rows,
                    static_cast<long long>(needed),
                    num_hashes),
-            fitting > 0 ? errhint("With rows => %d, bands can be at most %d.", shape.rows, fitting)
+            fitting > 0 ? errhint("With rows => %d, bands can be at most %d.", banding.rows, fitting)
                         : errhint("With one band, rows can be at most %d.", num_hashes));
 }
 
-void check_bands(banding shape, const scheme& scheme)
+void check_bands(banding banding, const scheme& scheme)
 {
-    if (can_be_banded(scheme, shape.bands, shape.rows))
+    if (can_be_banded(scheme, banding.bands, banding.rows))
         return;
     if (scheme.bits < min_band_bits)
         refuse_compressed(scheme, "band keys", min_band_bits);
-    check_hashes(shape, scheme.num_hashes);
+    check_hashes(banding, scheme.num_hashes);
 }
 
 } // namespace minhash::pg

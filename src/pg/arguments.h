@@ -5,6 +5,7 @@
 
 #include "core/codec.h"
 #include "core/scheme.h"
+#include "core/tuning.h"
 
 #include <algorithm>
 #include <initializer_list>
@@ -116,19 +117,13 @@ struct aim {
 
 aim arg_aim(FunctionCallInfo fcinfo, int threshold, int recall);
 
-// The number of bands, and the number of rows in each band. arg_banding() reads the two numbers from consecutive
-// arguments. Each number must be at least 1.
-struct banding {
-    int bands;
-    int rows;
-};
-
+// Reads the numbers of bands and of rows from consecutive arguments. Each must be at least 1.
 banding arg_banding(FunctionCallInfo fcinfo, int first);
 
 // An ERROR if bands * rows is more than num_hashes.
-void check_hashes(banding shape, int num_hashes);
+void check_hashes(banding banding, int num_hashes);
 
 // An ERROR if signatures of this scheme cannot have these bands (core/bands.h).
-void check_bands(banding shape, const scheme& scheme);
+void check_bands(banding banding, const scheme& scheme);
 
 } // namespace minhash::pg

@@ -16,7 +16,7 @@ namespace minhash::pg {
 namespace {
 
 constexpr int title_interval = 1000; // ms
-constexpr double seconds = 1e6;      // microseconds in a second
+constexpr double us_per_s = 1e6;     // microseconds in a second
 
 TimeoutId timeout = MAX_TIMEOUTS; // not registered yet
 progress* volatile innermost;     // the latest of the calls being shown; read by the signal handler
@@ -98,9 +98,9 @@ const char* how_far(progress& call, const progress_step& step, TimestampTz now)
                                       total,
                                       static_cast<int>(share * 100));
     constexpr double enough = 0.1;
-    if (share < enough || now - call.phase_began < seconds)
+    if (share < enough || now - call.phase_began < us_per_s)
         return text;
-    return psprintf("%s, about %.0f s left in this step", text, Max(1, left_of_phase(call, share, now) / seconds));
+    return psprintf("%s, about %.0f s left in this step", text, Max(1, left_of_phase(call, share, now) / us_per_s));
 }
 
 } // namespace

@@ -9,7 +9,6 @@
 
 namespace minhash::pg {
 
-// Signs texts.
 struct sql_signer : text_signer {
     MemoryContext memory; // memory for bags
     text_reader reader;

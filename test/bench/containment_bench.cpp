@@ -165,7 +165,7 @@ double ensemble_candidates(const std::vector<std::string>& texts,
     std::uint64_t asked = 0;
     for (std::size_t row = 0; row < sets.size(); row += 100) {
         asked++;
-        std::map<int, band_choice> chosen; // the bands and rows of each class
+        std::map<int, banding> chosen; // the bands and rows of each class
         const double size = static_cast<double>(sets[row].size());
         for (std::size_t within = 0; within < sets.size(); within++) {
             if (!is_smaller(sets, row, within))
@@ -176,12 +176,12 @@ double ensemble_candidates(const std::vector<std::string>& texts,
                 const double similarity = threshold / (1 + largest / size - threshold);
                 chosen[size_class] = choose_by_recall(similarity, hashes, 0.95);
             }
-            const band_choice shape = chosen[size_class];
-            bool meet = shape.bands == 0; // no bands find enough, so all are candidates
+            const banding banding = chosen[size_class];
+            bool meet = banding.bands == 0; // no bands find enough, so all are candidates
             const std::uint32_t* a = slots[row].data();
             const std::uint32_t* b = slots[within].data();
-            for (int band = 0; band < shape.bands && !meet; band++, a += shape.rows, b += shape.rows)
-                meet = std::equal(a, a + shape.rows, b);
+            for (int band = 0; band < banding.bands && !meet; band++, a += banding.rows, b += banding.rows)
+                meet = std::equal(a, a + banding.rows, b);
             candidates += meet;
         }
     }

@@ -41,8 +41,8 @@ struct corpus {
 
 const corpus& corpus_of(bench::script script, std::size_t length)
 {
-    static std::map<std::pair<bench::script, std::size_t>, corpus> scheme;
-    return scheme.try_emplace({script, length}, script, length).first->second;
+    static std::map<std::pair<bench::script, std::size_t>, corpus> made;
+    return made.try_emplace({script, length}, script, length).first->second;
 }
 
 shingler cutter;

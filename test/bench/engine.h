@@ -134,9 +134,9 @@ inline bulk::bands_plan choose(bulk::row_set& rows, const bulk::bands_plan& give
                                        .exact = true};
     const bulk::work_costs costs = bulk::costs_of(bytes, true);
     const bulk::bands_plan plan = given.num_hashes > 0
-                                      ? bulk::foretell(wanted, given.num_hashes, given.shape, agreements, costs)
+                                      ? bulk::predict_cost(wanted, given.num_hashes, given.banding, agreements, costs)
                                       : bulk::choose_by_cost(wanted, agreements, costs);
-    task.shape = plan.shape;
+    task.banding = plan.banding;
     task.scheme.num_hashes = static_cast<std::uint16_t>(plan.num_hashes);
     bulk::set_task(rows, task);
     return plan;

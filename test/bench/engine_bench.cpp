@@ -55,7 +55,7 @@ int main(int argc, char** argv)
     bulk::bands_plan given = {};
     if (argc > 6) {
         given.num_hashes = std::atoi(argv[4]);
-        given.shape = {std::atoi(argv[5]), std::atoi(argv[6])};
+        given.banding = {std::atoi(argv[5]), std::atoi(argv[6])};
     }
     bulk::memory_budget budget = bulk::make_budget(host, memory);
     bulk::row_set& rows = bench::take(budget, texts, {bench::default_scheme(), {}, threshold, true, 0, false});
@@ -74,8 +74,8 @@ int main(int argc, char** argv)
                 "%llu found; expected %.1f candidates and %.1f comparisons of texts for each row, %.3f s\n",
                 texts.size(),
                 plan.num_hashes,
-                plan.shape.bands,
-                plan.shape.rows,
+                plan.banding.bands,
+                plan.banding.rows,
                 taken - start,
                 chosen - taken,
                 signed_at - chosen,

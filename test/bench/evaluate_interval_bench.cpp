@@ -80,7 +80,7 @@ std::uint64_t evaluate(const std::vector<std::string>& texts,
     bulk::task task = {};
     task.scheme = bench::default_scheme();
     task.scheme.seed = static_cast<std::int64_t>(seed);
-    task.shape = {1, 1};
+    task.banding = {1, 1};
     task.threshold = threshold;
     task.recall = 0.95;
     task.exact = task.whole_slots = true;
@@ -130,8 +130,8 @@ int main(int count, char** arguments)
                     texts.size(),
                     anchors,
                     threshold,
-                    fresh[i].shape.bands,
-                    fresh[i].shape.rows,
+                    fresh[i].banding.bands,
+                    fresh[i].banding.rows,
                     sums[i].holding,
                     static_cast<int>(seeds),
                     sums[i].width / static_cast<double>(seeds),

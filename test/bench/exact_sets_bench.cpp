@@ -138,7 +138,7 @@ private:
     std::size_t enter(std::size_t i)
     {
         const std::uint64_t element = join(batch.lo[i], batch.hi[i]) | 1;
-        const std::size_t at = probe(entries.size() - 1, place_of(element), [&](std::size_t entry) {
+        const std::size_t at = probe(entries.size() - 1, first_cell(element), [&](std::size_t entry) {
             return entries[entry] == element || entries[entry] == 0;
         });
         entries[at] = element;

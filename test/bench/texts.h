@@ -52,7 +52,7 @@ public:
     // A text of exactly this many characters.
     std::string text(std::size_t characters)
     {
-        std::string scheme;
+        std::string made;
         std::size_t count = 0;
         bool capital = true;
         while (count < characters) {
@@ -75,9 +75,9 @@ public:
                 word.push_back(' ');
             }
             for (std::size_t index = 0; index < word.size() && count < characters; index++, count++)
-                append_character(scheme, word[index]);
+                append_character(made, word[index]);
         }
-        return scheme;
+        return made;
     }
 
 private:

@@ -23,7 +23,7 @@ problem make_problem(const std::uint8_t* data, std::size_t size)
     made.clusters = {(data[1] & 2) != 0, (data[1] & 4) != 0};
     made.memory = data[1] & 8 ? 0 : 1 << 24;
     const int rows = 1 + data[2] % 16;
-    made.task.shape = {1 + data[2] / 16 % (16 / rows), rows};
+    made.task.banding = {1 + data[2] / 16 % (16 / rows), rows};
     made.task.threshold = data[3] % 65 / 64.0;
     made.task.max_bucket = data[4] % 8;
     made.workers = data[4] / 8 % 4;

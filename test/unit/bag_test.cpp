@@ -53,10 +53,10 @@ hash_list repeated_hashes(support::random_source& random, std::size_t count, std
     hash_list pool = support::random_hashes(random, distinct);
     pool[0] = 0;
     pool[distinct - 1] = ~std::uint64_t{0};
-    hash_list scheme;
+    hash_list made;
     for (std::size_t index = 0; index < count; index++)
-        scheme.push_back(pool[random.below(distinct)]);
-    return scheme;
+        made.push_back(pool[random.below(distinct)]);
+    return made;
 }
 
 TEST(bag, numbers_like_the_reference)

@@ -53,10 +53,10 @@ void expect_groups(const entry_list& entries)
 template <typename Key>
 entry_list make_entries(std::size_t count, Key key)
 {
-    entry_list scheme;
+    entry_list made;
     for (std::size_t i = 0; i < count; i++)
-        scheme.push_back(minhash::bulk::make_entry(key(i), static_cast<std::uint32_t>(i * 2654435761u)));
-    return scheme;
+        made.push_back(minhash::bulk::make_entry(key(i), static_cast<std::uint32_t>(i * 2654435761u)));
+    return made;
 }
 
 TEST(buckets, are_those_of_a_map)

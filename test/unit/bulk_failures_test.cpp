@@ -21,7 +21,7 @@ problem every_way(int kind)
     scheme = support::default_scheme;
     scheme.num_hashes = 32;
     scheme.shingles.bag = kind == 1;
-    made.task.shape = {16, 2};
+    made.task.banding = {16, 2};
     made.task.threshold = 0.6;
     made.task.exact = kind < 2 || kind > 3;
     made.from_texts = kind != 3;
@@ -51,7 +51,7 @@ problem every_way(int kind)
     if (kind > 3) {
         made.task.sets_only = true;
         made.task.recall = 0.99;
-        made.task.shape = {};
+        made.task.banding = {};
     }
     return made;
 }

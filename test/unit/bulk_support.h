@@ -174,23 +174,23 @@ private:
     }
 
     // From now on, documents must be read in this order. In any other order, reading ahead would not help.
-    static void expect_reads(bulk::host& host, std::span<const std::uint64_t> places)
+    static void expect_reads(bulk::host& host, std::span<const std::uint64_t> locations)
     {
-        self_of(host).expected.assign(places.rbegin(), places.rend());
+        self_of(host).expected.assign(locations.rbegin(), locations.rend());
     }
 
     // Reads a document into new memory each time, so that any use of an earlier document is noticed.
-    static std::span<const std::uint8_t> read_again(bulk::host& host, std::uint64_t place)
+    static std::span<const std::uint8_t> read_again(bulk::host& host, std::uint64_t location)
     {
         test_host& self = self_of(host);
         self.count(read_failed);
         if (!self.expected.empty()) {
-            if (self.expected.back() != place)
+            if (self.expected.back() != location)
                 std::abort();
             self.expected.pop_back();
         }
         self.first->reads++;
-        std::vector<std::uint8_t>(self.first->documents[place - 1]).swap(self.read_last);
+        std::vector<std::uint8_t>(self.first->documents[location - 1]).swap(self.read_last);
         return self.read_last;
     }
 
@@ -368,7 +368,7 @@ private:
     {
         self->left = setjmp(self->back);
         if (self->left == 0)
-            bulk::help(*self, self->first->rows, member);
+            bulk::do_workers_part(*self, self->first->rows, member);
     }
 
     // In about half of the steps, the workers are done before this process begins. Worker 1 takes part in every step;
@@ -485,14 +485,14 @@ inline bulk::text_bytes bytes_of(const std::string& text)
 }
 
 // Takes a text, or only its beginning if that is enough, as hosts do.
-inline void take_some_text(row_set& rows, const std::string& text, std::uint64_t place)
+inline void take_some_text(row_set& rows, const std::string& text, std::uint64_t location)
 {
     constexpr std::size_t enough = 64;
     const bulk::text_bytes bytes = bytes_of(text);
-    if (place != 0 && bytes.size() > enough &&
-        bulk::take_text(rows, bytes.first(minhash::whole_characters(bytes.data(), enough)), bytes.size(), place))
+    if (location != 0 && bytes.size() > enough &&
+        bulk::take_text(rows, bytes.first(minhash::whole_characters(bytes.data(), enough)), bytes.size(), location))
         return;
-    bulk::take_text(rows, bytes, bytes.size(), place);
+    bulk::take_text(rows, bytes, bytes.size(), location);
 }
 
 // Takes all rows. None of them may be empty.
@@ -716,9 +716,9 @@ private:
 
     void find_candidates()
     {
-        const auto& shape = given.task.shape;
-        const std::size_t bytes = static_cast<std::size_t>(shape.rows * given.task.scheme.bits / 8);
-        for (std::size_t band = 0; band < static_cast<std::size_t>(shape.bands); band++) {
+        const auto& banding = given.task.banding;
+        const std::size_t bytes = static_cast<std::size_t>(banding.rows * given.task.scheme.bits / 8);
+        for (std::size_t band = 0; band < static_cast<std::size_t>(banding.bands); band++) {
             std::map<scoped_slots, std::vector<std::uint32_t>> buckets;
             for (std::uint32_t row = 0; row < size; row++) {
                 if (leader[row] != row)
@@ -772,7 +772,7 @@ inline problem many_alike(std::size_t count)
 {
     problem made;
     made.task.scheme = support::default_scheme;
-    made.task.shape = {64, 2};
+    made.task.banding = {64, 2};
     made.task.threshold = 0.5;
     made.task.exact = true;
     for (std::size_t i = 0; i < count; i++)
@@ -824,10 +824,10 @@ inline problem random_problem(random_source& random, std::size_t most_rows)
         }
     }
     const int band_rows = static_cast<int>(1 + random.below(scheme.num_hashes));
-    made.task.shape = {static_cast<int>(1 + random.below(static_cast<std::size_t>(scheme.num_hashes / band_rows))),
-                       band_rows};
+    made.task.banding = {static_cast<int>(1 + random.below(static_cast<std::size_t>(scheme.num_hashes / band_rows))),
+                         band_rows};
     if (random.below(2) == 0)
-        made.task.shape = {scheme.num_hashes / 2, 2};
+        made.task.banding = {scheme.num_hashes / 2, 2};
     made.task.threshold = static_cast<double>(random.below(21)) / 20;
     made.task.max_bucket = random.below(3) == 0 ? static_cast<std::uint32_t>(1 + random.below(12)) : 0;
     made.memory = std::size_t{1} << (random.below(2) == 0 ? 24 : random.below(18));

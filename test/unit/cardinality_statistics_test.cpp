@@ -56,18 +56,18 @@ TEST(cardinality_statistics, fss_is_as_exact_as_measured_in_its_paper_figures)
     } const cases[] = {{1, 0.06}, {3, 0.06}, {20, 0.07}, {100, 0.07}, {1000, 0.09}, {20000, 0.095}};
 
     for (const auto& [size, error] : cases) {
-        const measurement scheme = measure(method::fss, 128, size, size > 1000 ? 500 : 2000);
-        EXPECT_LT(scheme.error, error) << size;
-        EXPECT_LT(std::abs(scheme.bias), 0.02) << size;
+        const measurement made = measure(method::fss, 128, size, size > 1000 ? 500 : 2000);
+        EXPECT_LT(made.error, error) << size;
+        EXPECT_LT(std::abs(made.bias), 0.02) << size;
     }
 }
 
 TEST(cardinality_statistics, classic_is_as_exact_as_theory_says)
 {
     for (const std::size_t size : {20, 100, 1000, 20000}) {
-        const measurement scheme = measure(method::classic, 128, size, size > 1000 ? 500 : 2000);
-        EXPECT_LT(scheme.error, 1.1 / std::sqrt(128)) << size;
-        EXPECT_LT(std::abs(scheme.bias), 0.015) << size;
+        const measurement made = measure(method::classic, 128, size, size > 1000 ? 500 : 2000);
+        EXPECT_LT(made.error, 1.1 / std::sqrt(128)) << size;
+        EXPECT_LT(std::abs(made.bias), 0.015) << size;
     }
 }
 

@@ -49,7 +49,7 @@ TEST(choose_bands, foretells_the_candidates_of_a_sample)
         for (const double similarity : similarities)
             expected += minhash::band_probability(similarity, bands, rows) / 500;
         const bands_wanted wanted = wanted_of(1000, 0.5, 0.99);
-        const bands_plan plan = foretell(wanted, 512, {bands, rows}, sample, costs);
+        const bands_plan plan = predict_cost(wanted, 512, {bands, rows}, sample, costs);
         EXPECT_NEAR(plan.candidates, expected * 999 / 2, 0.15 * expected * 999 / 2 + 0.002) << bands << " x " << rows;
     }
 }
@@ -61,7 +61,7 @@ TEST(choose_bands, foretells_how_many_candidates_are_compared_by_their_texts)
     const bands_wanted wanted = wanted_of(1000, 0.8, 0.99);
     double last = 1e9;
     for (const int num_hashes : {64, 128, 256, 512, 1024}) {
-        const bands_plan plan = foretell(wanted, num_hashes, {16, 4}, sample, costs);
+        const bands_plan plan = predict_cost(wanted, num_hashes, {16, 4}, sample, costs);
         EXPECT_GT(plan.candidates, 480);
         EXPECT_LT(plan.checks, last) << num_hashes; // more hashes reject more candidates
         last = plan.checks;
@@ -69,7 +69,7 @@ TEST(choose_bands, foretells_how_many_candidates_are_compared_by_their_texts)
     EXPECT_LT(last, 100); // only the scatter of the sample keeps this from 0
     bands_wanted estimated = wanted;
     estimated.exact = false;
-    EXPECT_EQ(foretell(estimated, 128, {16, 4}, sample, costs).checks, 0);
+    EXPECT_EQ(predict_cost(estimated, 128, {16, 4}, sample, costs).checks, 0);
 }
 
 TEST(choose_bands, finds_the_recall_wanted_at_the_threshold)
@@ -81,11 +81,11 @@ TEST(choose_bands, finds_the_recall_wanted_at_the_threshold)
             for (const double rows : {0.0, 1.0, 1e5}) {
                 const bands_wanted wanted = wanted_of(rows, threshold, recall);
                 const bands_plan plan = choose_by_cost(wanted, sample, costs);
-                ASSERT_GT(plan.shape.bands, 0) << threshold << ", " << recall;
-                EXPECT_LE(plan.shape.bands * plan.shape.rows, plan.num_hashes);
+                ASSERT_GT(plan.banding.bands, 0) << threshold << ", " << recall;
+                EXPECT_LE(plan.banding.bands * plan.banding.rows, plan.num_hashes);
                 EXPECT_GE(plan.num_hashes, wanted.least_hashes);
                 EXPECT_LE(plan.num_hashes, wanted.most_hashes);
-                EXPECT_GE(minhash::band_probability(threshold, plan.shape.bands, plan.shape.rows), recall);
+                EXPECT_GE(minhash::band_probability(threshold, plan.banding.bands, plan.banding.rows), recall);
             }
 }
 
@@ -97,10 +97,10 @@ TEST(choose_bands, signatures_that_are_given_keep_their_hashes)
     wanted.least_hashes = wanted.most_hashes = 100;
     const bands_plan plan = choose_by_cost(wanted, sample, costs);
     EXPECT_EQ(plan.num_hashes, 100);
-    EXPECT_LE(plan.shape.bands * plan.shape.rows, 100);
+    EXPECT_LE(plan.banding.bands * plan.banding.rows, 100);
     wanted.least_hashes = wanted.most_hashes = 16;
     wanted.threshold = 0.1;
-    EXPECT_EQ(choose_by_cost(wanted, sample, costs).shape.bands, 0);
+    EXPECT_EQ(choose_by_cost(wanted, sample, costs).banding.bands, 0);
 }
 
 // At a threshold of 0.5, the candidates of 128 hashes grow with the square of the rows.
@@ -114,9 +114,9 @@ TEST(choose_bands, cost_grows_far_slower_than_pairs)
     const bands_plan few = choose_by_cost(wanted_of(25e3, 0.5, 0.9975), sample, costs);
     const bands_plan many = choose_by_cost(wanted_of(100e3, 0.5, 0.9975), sample, costs);
     EXPECT_LT(many.cost, 8 * few.cost);
-    EXPECT_GT(many.shape.rows, choose_by_cost(wanted_of(1e3, 0.5, 0.9975), sample, costs).shape.rows);
-    const minhash::band_choice usual = minhash::choose_by_recall(0.5, 128, 0.99);
-    EXPECT_LT(many.cost, 0.5 * foretell(wanted_of(100e3, 0.5, 0.99), 128, usual, sample, costs).cost);
+    EXPECT_GT(many.banding.rows, choose_by_cost(wanted_of(1e3, 0.5, 0.9975), sample, costs).banding.rows);
+    const minhash::banding usual = minhash::choose_by_recall(0.5, 128, 0.99);
+    EXPECT_LT(many.cost, 0.5 * predict_cost(wanted_of(100e3, 0.5, 0.99), 128, usual, sample, costs).cost);
     // At 0.2 no choice helps, and the plan says so.
     EXPECT_GT(choose_by_cost(wanted_of(100e3, 0.2, 0.9975), sample, costs).candidates, 1000);
     EXPECT_LT(many.candidates, 1000);

@@ -23,7 +23,7 @@ TEST(clusters, chains_are_one_cluster_unless_members_must_be_near)
 {
     problem given;
     given.task.scheme = support::default_scheme;
-    given.task.shape = {64, 2};
+    given.task.banding = {64, 2};
     given.task.threshold = 0.7;
     given.task.exact = true;
     for (int i = 0; i < 60; i++) {
@@ -59,7 +59,7 @@ TEST(clusters, take_rows_that_better_clusters_must_not_have)
 {
     problem given;
     given.task.scheme = support::default_scheme;
-    given.task.shape = {64, 2};
+    given.task.banding = {64, 2};
     given.task.threshold = 0.8;
     given.task.exact = true;
     given.texts = std::vector<std::string>(6, "the same text");
@@ -104,7 +104,7 @@ TEST(clusters, of_one_row)
 {
     problem given;
     given.task.scheme = support::default_scheme;
-    given.task.shape = {13, 7};
+    given.task.banding = {13, 7};
     given.task.threshold = 0.8;
     given.texts = {"alone"};
     given.ranks = {0};

@@ -15,20 +15,20 @@ using reference::slot_list;
 // Schemes that have, for each field, the least and the greatest value and some between them.
 std::vector<scheme> schemes()
 {
-    std::vector<scheme> scheme;
+    std::vector<scheme> made;
     for (const method method : {method::fss, method::classic})
         for (const unit of : {unit::character, unit::word})
             for (const bool flag : {false, true})
                 for (const std::int64_t seed : {INT64_MIN, std::int64_t{-1}, std::int64_t{0}, INT64_MAX})
                     for (const int size : {1, 255})
                         for (const int num_hashes : {16, 100, 4096})
-                            scheme.push_back({1,
-                                              method,
-                                              32,
-                                              static_cast<std::uint16_t>(num_hashes),
-                                              {of, static_cast<std::uint16_t>(size), flag, !flag},
-                                              seed});
-    return scheme;
+                            made.push_back({1,
+                                            method,
+                                            32,
+                                            static_cast<std::uint16_t>(num_hashes),
+                                            {of, static_cast<std::uint16_t>(size), flag, !flag},
+                                            seed});
+    return made;
 }
 
 slot_list random_slots(const scheme& scheme, std::uint64_t seed)

@@ -118,7 +118,7 @@ TEST(numbering, numbers_values_in_the_order_in_which_they_come)
         const std::size_t most = mask == 0xFFFFFFFFu ? 20'000 : 500;
         for (std::size_t i = 0; i < 3 * most; i++) {
             const std::uint64_t value = random.below(most);
-            const auto hash = static_cast<std::uint32_t>(minhash::place_of(value)) & mask;
+            const auto hash = static_cast<std::uint32_t>(minhash::first_cell(value)) & mask;
             bulk::prefetch_entry(numbers, hash);
             const std::uint32_t likely = bulk::likely_number(numbers, hash);
             EXPECT_TRUE(likely == bulk::no_row || likely < values.size());

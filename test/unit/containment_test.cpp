@@ -96,7 +96,7 @@ problem random_parts(random_source& random, std::size_t most_rows)
         made.scopes.resize(made.count());
     made.first_count = std::min(made.first_count, made.count());
     made.task.exact = true;
-    made.task.shape = {};
+    made.task.banding = {};
     made.task.sets_only = true;
     made.task.recall = 1;
     return made;

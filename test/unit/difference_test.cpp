@@ -8,7 +8,7 @@
 namespace {
 
 using minhash::shingling;
-using minhash::text_place;
+using minhash::text_point;
 using minhash::unit;
 using reference::string_list;
 
@@ -74,9 +74,9 @@ span_list differences(const std::string (&texts)[2], int which, const shingling&
         if (!minhash::cover(state, shared, left))
             return;
         source.read_to(left.offset + 1);
-        const text_place first = minhash::start_in_original(source.original, left.offset);
+        const text_point first = minhash::start_in_original(source.original, left.offset);
         source.read_to(left.offset + left.bytes);
-        const text_place last = minhash::end_in_original(source.original, left.offset + left.bytes);
+        const text_point last = minhash::end_in_original(source.original, left.offset + left.bytes);
         found.push_back(
             {first.characters, last.characters, texts[which].substr(first.bytes, last.bytes - first.bytes)});
     };

@@ -47,7 +47,7 @@ void check(const problem& given)
     const std::set<std::uint32_t> used(anchors.begin(), anchors.begin() + result.anchors);
     for (const bulk::setting& each : tried) {
         problem banded = given;
-        banded.task.shape = each.shape;
+        banded.task.banding = each.banding;
         const truth expected(banded);
         std::uint64_t candidates = 0;
         std::uint64_t found = 0;
@@ -63,7 +63,8 @@ void check(const problem& given)
                 all += is_true;
                 found += is_true && met;
                 if (is_true)
-                    predicted += minhash::band_probability(expected.jaccard(a, b), each.shape.bands, each.shape.rows);
+                    predicted +=
+                        minhash::band_probability(expected.jaccard(a, b), each.banding.bands, each.banding.rows);
             }
         EXPECT_EQ(result.true_pairs, all);
         EXPECT_EQ(each.candidates, candidates);
@@ -92,13 +93,13 @@ TEST(evaluation, counts_what_brute_force_counts)
         given.task.max_bucket = 0;
         const int hashes = given.task.scheme.num_hashes;
         const auto shapes =
-            std::vector<minhash::band_choice>{{1, 1}, {hashes, 1}, {hashes / 3, 3}, {1, hashes}, given.task.shape};
+            std::vector<minhash::banding>{{1, 1}, {hashes, 1}, {hashes / 3, 3}, {1, hashes}, given.task.banding};
         const std::uint32_t rows = given.count();
         anchors = draw(random, rows, random.below(3) == 0 ? rows : 1 + random.below(rows));
         most_pairs = bulk::most_true_pairs;
         tried.clear();
-        for (const minhash::band_choice& shape : shapes)
-            tried.push_back({shape, 0, 0, 0, {}});
+        for (const minhash::banding& banding : shapes)
+            tried.push_back({banding, 0, 0, 0, {}});
         run_evaluation(given);
         ASSERT_EQ(result.anchors, anchors.size());
         check(given);
@@ -111,7 +112,7 @@ TEST(evaluation, uses_fewer_anchors_for_many_pairs)
     support::random_source random = {86};
     problem given;
     given.task.scheme = support::default_scheme;
-    given.task.shape = {1, 1};
+    given.task.banding = {1, 1};
     given.task.threshold = 0.5;
     given.task.exact = true;
     given.task.whole_slots = true;

@@ -284,19 +284,19 @@ TEST(exact_sets, the_elements_of_a_leader_are_marked_and_no_others_kept)
             for (std::size_t left = random.below(4); left > 0; left--)
                 second.push_back(random.below(3) > 0 ? random.next() : second[0]);
         }
-        minhash::bulk::distinct_elements leader = {};
+        minhash::bulk::distinct_elements base = {};
         minhash::bulk::distinct_elements set = {};
-        leader.owner = set.owner = &host;
-        leader.repeating = round % 2 == 0;
-        start_elements(leader, 1);
-        add(leader, came);
-        const hash_list listed(leader.elements().begin(), leader.elements().end());
-        ASSERT_EQ(leader.count, first.size());
+        base.owner = set.owner = &host;
+        base.repeating = round % 2 == 0;
+        start_elements(base, 1);
+        add(base, came);
+        const hash_list listed(base.elements().begin(), base.elements().end());
+        ASSERT_EQ(base.count, first.size());
         ASSERT_EQ(without_repeats(listed), first);
-        if (!leader.repeating) {
+        if (!base.repeating) {
             ASSERT_EQ(listed, first);
         }
-        set.leader = &leader;
+        set.base = &base;
         start_elements(set, second.size());
         add(set, second);
 
@@ -306,9 +306,9 @@ TEST(exact_sets, the_elements_of_a_leader_are_marked_and_no_others_kept)
         std::vector<std::uint64_t> words(listed.size() / 64 + 1);
         const std::size_t marked = take_marks(set, words.data());
         ASSERT_EQ(found.size() + marked, all.size());
-        for (std::size_t place = 0; place < listed.size(); place++)
-            if (words[place / 64] >> place % 64 & 1) {
-                ASSERT_TRUE(found.insert(listed[place]).second);
+        for (std::size_t offset = 0; offset < listed.size(); offset++)
+            if (words[offset / 64] >> offset % 64 & 1) {
+                ASSERT_TRUE(found.insert(listed[offset]).second);
             }
         ASSERT_EQ(found, all);
     }

@@ -34,7 +34,7 @@ TEST(pairs, across_queries_are_told_apart_in_one_direction)
 {
     problem given;
     given.task.scheme = support::default_scheme;
-    given.task.shape = {64, 2};
+    given.task.banding = {64, 2};
     given.task.threshold = 0.8;
     given.task.exact = true;
     given.texts = std::vector<std::string>(4, "the same text");
@@ -66,7 +66,7 @@ TEST(pairs, large_buckets_give_what_small_ones_give)
 TEST(pairs, a_bucket_of_just_the_largest_size_is_kept)
 {
     problem given = many_alike(40);
-    given.task.shape = {1, 1};
+    given.task.banding = {1, 1};
     given.task.threshold = 0;
     const std::size_t all = bulk_support::truth(given).pairs().size();
     for (given.task.max_bucket = 1; given.task.max_bucket < 45; given.task.max_bucket++) {
@@ -80,7 +80,7 @@ TEST(pairs, long_texts_outgrow_the_first_table)
     support::random_source random = {83};
     problem given;
     given.task.scheme = support::default_scheme;
-    given.task.shape = {128, 1};
+    given.task.banding = {128, 1};
     given.task.threshold = 0.1;
     given.task.exact = true;
     const std::string common = texts::make(texts::kinds[0], 20'000, random);
@@ -105,7 +105,7 @@ problem families_of_signatures(std::uint8_t bits, std::uint16_t num_hashes, std:
     made.task.scheme.method = minhash::method::external;
     made.task.scheme.bits = bits;
     made.task.scheme.num_hashes = num_hashes;
-    made.task.shape = {num_hashes / 2, 2};
+    made.task.banding = {num_hashes / 2, 2};
     for (std::size_t row = 0; row < rows; row++) {
         support::random_source own = {row % 2};
         auto& slots = made.slots.emplace_back(minhash::slot_bytes(bits, num_hashes));
@@ -134,7 +134,7 @@ TEST(pairs, low_thresholds_of_exact_pairs_lose_nothing_by_first_slots)
     problem given;
     given.task.scheme = support::default_scheme;
     given.task.scheme.num_hashes = 512;
-    given.task.shape = {512, 1};
+    given.task.banding = {512, 1};
     given.task.exact = true;
     support::random_source random = {96};
     const std::string common = texts::make(texts::kinds[0], 150, random);

@@ -29,7 +29,7 @@ double probes_per_entry(std::size_t table_size, HashAt hash_at)
         if (!hash_at(at, hash))
             continue;
         used++;
-        probes += 1 + ((at - minhash::place_of(hash)) & (table_size - 1));
+        probes += 1 + ((at - minhash::first_cell(hash)) & (table_size - 1));
     }
     EXPECT_EQ(used, count);
     return static_cast<double>(probes) / static_cast<double>(used);

@@ -80,7 +80,7 @@ TEST(promise, recall_is_kept_and_precision_is_one)
             given.task.scheme.seed = static_cast<std::int64_t>(seed);
             const bands_plan plan = choose(host, given, promised);
             given.task.scheme.num_hashes = static_cast<std::uint16_t>(plan.num_hashes);
-            given.task.shape = plan.shape;
+            given.task.banding = plan.banding;
             engine_call call = {&host, &given, job::pairs, 0, {}};
             ASSERT_EQ(run(host, call_engine, call), finished);
             for (const bulk::found_pair& pair : host.pairs) {

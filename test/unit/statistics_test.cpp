@@ -51,8 +51,8 @@ measurement measure(method method, std::uint32_t num_hashes, int size, double wa
     const int all = static_cast<int>(std::lround(2 * size / (1 + wanted)));
     const int shared = std::min(all - 1, static_cast<int>(std::lround(wanted * all)));
     const int only_left = (all - shared) / 2;
-    measurement scheme = {};
-    scheme.jaccard = static_cast<double>(shared) / all;
+    measurement made = {};
+    made.jaccard = static_cast<double>(shared) / all;
 
     const auto left = std::make_unique<minhash::sketch>();
     const auto right = std::make_unique<minhash::sketch>();
@@ -77,18 +77,18 @@ measurement measure(method method, std::uint32_t num_hashes, int size, double wa
 
         const double error =
             minhash::kernels->count_equal(left->slots, right->slots, num_hashes) / static_cast<double>(num_hashes) -
-            scheme.jaccard;
+            made.jaccard;
         sum += error;
         squares += error * error;
         for (std::size_t index = 0; index < std::size(bandings); index++)
-            scheme.found[index] += any_band_equal(left->slots, right->slots, bandings[index]);
+            made.found[index] += any_band_equal(left->slots, right->slots, bandings[index]);
     }
-    scheme.bias = sum / trials;
-    scheme.bias_error = std::sqrt((squares / trials - scheme.bias * scheme.bias) / trials);
-    scheme.ratio = squares / trials / (scheme.jaccard * (1 - scheme.jaccard) / num_hashes);
-    for (double& share : scheme.found)
+    made.bias = sum / trials;
+    made.bias_error = std::sqrt((squares / trials - made.bias * made.bias) / trials);
+    made.ratio = squares / trials / (made.jaccard * (1 - made.jaccard) / num_hashes);
+    for (double& share : made.found)
         share /= trials;
-    return scheme;
+    return made;
 }
 
 struct case_of_estimates {

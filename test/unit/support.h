@@ -39,10 +39,10 @@ struct random_source {
 
 inline hash_list random_hashes(random_source& random, std::size_t count)
 {
-    hash_list scheme(count);
-    for (std::uint64_t& hash : scheme)
+    hash_list made(count);
+    for (std::uint64_t& hash : made)
         hash = random.next();
-    return scheme;
+    return made;
 }
 
 // A copy on the heap without a spare byte, so that AddressSanitizer sees every access beyond it.

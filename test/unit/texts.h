@@ -166,21 +166,21 @@ constexpr kind kinds[] = {
 
 inline std::string make(const kind& of, std::size_t characters, random_source& random)
 {
-    std::string scheme;
+    std::string made;
     for (std::size_t index = 0; index < characters; index++)
-        scheme += of.character(random);
-    return scheme;
+        made += of.character(random);
+    return made;
 }
 
 // Character and word shingles of several sizes, folded and raw.
 inline std::vector<minhash::shingling> shinglings(std::vector<std::uint16_t> sizes)
 {
-    std::vector<minhash::shingling> scheme;
+    std::vector<minhash::shingling> made;
     for (const minhash::unit of : {minhash::unit::character, minhash::unit::word})
         for (const bool fold : {false, true})
             for (const std::uint16_t size : sizes)
-                scheme.push_back({of, size, fold, false});
-    return scheme;
+                made.push_back({of, size, fold, false});
+    return made;
 }
 
 inline std::string describe(const minhash::shingling& how)

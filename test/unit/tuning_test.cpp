@@ -155,7 +155,7 @@ TEST(tuning, equal_areas_as_datasketch_has_them)
     };
 
     for (const auto& expected : choices) {
-        const minhash::band_choice found = minhash::choose_by_area(expected.threshold, expected.num_hashes, 0.5, 0.5);
+        const minhash::banding found = minhash::choose_by_area(expected.threshold, expected.num_hashes, 0.5, 0.5);
         EXPECT_EQ(found.bands, expected.bands) << expected.threshold;
         EXPECT_EQ(found.rows, expected.rows) << expected.threshold;
     }
@@ -169,7 +169,7 @@ struct picked {
     double found, below;
 };
 
-void expect_picked(const picked& expected, const minhash::band_choice& choice)
+void expect_picked(const picked& expected, const minhash::banding& choice)
 {
     EXPECT_EQ(choice.bands, expected.bands) << expected.threshold;
     EXPECT_EQ(choice.rows, expected.rows) << expected.threshold;
@@ -298,7 +298,7 @@ TEST(tuning, pickers_at_the_ends)
 TEST(tuning, the_scale_of_the_weights_does_not_matter)
 {
     for (const double scale : {1e-13, 1.0, 1e12}) {
-        const minhash::band_choice chosen = minhash::choose_by_area(0.8, 128, 0.5 * scale, 0.5 * scale);
+        const minhash::banding chosen = minhash::choose_by_area(0.8, 128, 0.5 * scale, 0.5 * scale);
         EXPECT_EQ(chosen.bands, 9) << scale;
         EXPECT_EQ(chosen.rows, 13) << scale;
     }

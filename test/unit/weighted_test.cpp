@@ -126,7 +126,7 @@ problem weighted_problem(random_source& random, std::size_t most_rows)
     made.ranks.resize(made.count());
     made.first_count = std::min(made.first_count, made.count());
     made.task.exact = true;
-    made.task.shape = {};
+    made.task.banding = {};
     made.task.max_bucket = 0;
     made.task.sets_only = true;
     made.task.recall = 1;

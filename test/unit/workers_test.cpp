@@ -98,7 +98,7 @@ TEST(workers, share_large_texts)
     support::random_source random = {92};
     problem given;
     given.task.scheme = support::default_scheme;
-    given.task.shape = {128, 1};
+    given.task.banding = {128, 1};
     given.task.threshold = 0.1;
     given.task.exact = true;
     const std::string common = texts::make(texts::kinds[0], 20'000, random);

@@ -62,8 +62,8 @@ inline void widen(numbering& numbers)
 // that is looked for.
 inline std::uint32_t likely_number(const numbering& numbers, std::uint32_t hash)
 {
-    return static_cast<std::uint32_t>(numbers.entries[probe(numbers.mask, hash, [&](std::size_t place) {
-        return numbers.entries[place] == no_entry || numbers.entries[place] >> 32 == hash;
+    return static_cast<std::uint32_t>(numbers.entries[probe(numbers.mask, hash, [&](std::size_t cell) {
+        return numbers.entries[cell] == no_entry || numbers.entries[cell] >> 32 == hash;
     })]);
 }
 
@@ -71,8 +71,8 @@ inline std::uint32_t likely_number(const numbering& numbers, std::uint32_t hash)
 template <typename IsSame>
 std::size_t entry_of(const numbering& numbers, std::uint32_t hash, IsSame&& is_same)
 {
-    return probe(numbers.mask, hash, [&](std::size_t place) {
-        const std::uint64_t entry = numbers.entries[place];
+    return probe(numbers.mask, hash, [&](std::size_t cell) {
+        const std::uint64_t entry = numbers.entries[cell];
         return entry == no_entry || (entry >> 32 == hash && is_same(static_cast<std::uint32_t>(entry)));
     });
 }

@@ -45,7 +45,7 @@ containment_part start_part(row_set& rows)
     made.order = find_shared<std::uint32_t>(rows, shared.order);
     made.counts = {find_shared<std::uint16_t>(rows, shared.counts), shared.counters - 1};
     rows.set_sizes = made.sizes;
-    made.in_hand = no_row;
+    made.current_row = no_row;
     made.set.owner = rows.owner;
     made.plans = allocate<size_plan>(*rows.owner, kept_plans);
     std::fill_n(made.plans, kept_plans, size_plan{});
@@ -59,12 +59,12 @@ std::uint64_t salt_of(const row_set& rows, std::uint32_t row)
 
 void read_row(containment_part& self, std::uint32_t row)
 {
-    if (self.in_hand == row)
+    if (self.current_row == row)
         return;
-    self.in_hand = no_row;
+    self.current_row = no_row;
     read_text(*self.rows->signer, fetch_document(*self.rows, row, self.text), self.set);
     assert(self.set.count > 0 && self.set.listed == self.set.count);
-    self.in_hand = row;
+    self.current_row = row;
 }
 
 std::uint64_t count_shared(containment_part& self, std::uint32_t row)
@@ -76,7 +76,7 @@ std::uint64_t count_shared(containment_part& self, std::uint32_t row)
     }
     const searched_elements in(self.set);
     std::uint64_t* const met_by = self.met_by.values;
-    const std::uint64_t pair = make_entry(self.in_hand, row);
+    const std::uint64_t pair = make_entry(self.current_row, row);
     assert(pair != 0); // the rows are different
     std::uint64_t shared = 0;
     host_signer& signer = *self.rows->signer;
@@ -128,9 +128,9 @@ void count_shingles(containment_part& self, std::uint32_t row)
 }
 
 // Records the size, the digest and the witnesses of the current row. The witnesses are appended to the store.
-void note_row(containment_part& self, witness_choice& choice, byte_store& store)
+void record_row(containment_part& self, witness_choice& choice, byte_store& store)
 {
-    const std::uint32_t row = self.in_hand;
+    const std::uint32_t row = self.current_row;
     std::uint64_t digest = 0;
     for (std::size_t i = 0; i < self.set.count; i++) {
         if (i % 4096 == 0)
@@ -202,7 +202,7 @@ void find_same(containment_search& self)
     std::iota(rows.leader + indexed, rows.leader + rows.count, indexed);
     for (std::uint32_t row = 0; row < indexed; row++) {
         pause(owner);
-        const auto hash = static_cast<std::uint32_t>(place_of(part.digests[row]) >> 32);
+        const auto hash = static_cast<std::uint32_t>(first_cell(part.digests[row]) >> 32);
         const std::uint32_t count = numbers.count;
         const std::uint32_t number =
             number_of(numbers, hash, [&](std::uint32_t known) { return have_same_digests(part, leaders[known], row); });
@@ -227,26 +227,27 @@ void find_same(containment_search& self)
 
 // Chooses the rows of the next part of the index: from position `from` on, as many as fit into `room` bytes, but at
 // least one.
-index_shape shape_from(containment_search& self, std::uint32_t from, std::uint32_t end, std::size_t room)
+index_dimensions dimensions_from(containment_search& self, std::uint32_t from, std::uint32_t end, std::size_t room)
 {
     constexpr std::uint64_t most = std::numeric_limits<std::int32_t>::max();
     containment_part& part = self.part;
-    index_shape shape = {0, 0, 0, probing};
-    for (; from + shape.places < end; shape.places++) {
+    index_dimensions dimensions = {0, 0, 0, probing};
+    for (; from + dimensions.rows < end; dimensions.rows++) {
         pause(*part.rows->owner);
-        const std::uint32_t row = part.order[from + shape.places];
-        index_shape next = shape;
+        const std::uint32_t row = part.order[from + dimensions.rows];
+        index_dimensions next = dimensions;
         if (is_leader(self, row)) {
             const witness_plan& plan = plan_for(part, part.sizes[row]).witnesses;
             next.tags += plan.count;
             next.indexed += indexed_of({0, plan.least}, {plan.count, 0});
         }
-        if (shape.places > 0 && (next.tags > most || index_bytes(shape.places + 1, next.tags, next.indexed) > room))
+        if (dimensions.rows > 0 &&
+            (next.tags > most || index_bytes(dimensions.rows + 1, next.tags, next.indexed) > room))
             break;
-        shape.tags = next.tags;
-        shape.indexed = next.indexed;
+        dimensions.tags = next.tags;
+        dimensions.indexed = next.indexed;
     }
-    return shape;
+    return dimensions;
 }
 
 // Makes the part of the index that begins at position `from`. If there is not enough shared memory, the part is made
@@ -260,17 +261,18 @@ void index_rows(containment_search& self, std::uint32_t from, std::uint32_t end)
     shared.first = from;
     shared.index = 0;
     for (std::size_t room = std::max<std::size_t>(rows.budget->limit / 4, 4096); shared.index == 0; room /= 2) {
-        shared.shape = shape_from(self, from, end, room);
-        shared.index = owner.allocate_shared(owner,
-                                             index_bytes(shared.shape.places, shared.shape.tags, shared.shape.indexed),
-                                             shared.shape.places == 1);
+        shared.dimensions = dimensions_from(self, from, end, room);
+        shared.index = owner.allocate_shared(
+            owner,
+            index_bytes(shared.dimensions.rows, shared.dimensions.tags, shared.dimensions.indexed),
+            shared.dimensions.rows == 1);
     }
-    witness_index index = open_index(find_shared<char>(rows, shared.index), shared.shape);
+    witness_index index = open_index(find_shared<char>(rows, shared.index), shared.dimensions);
     std::uint32_t tags = 0;
-    for (std::uint32_t place = 0; place < shared.shape.places; place++) {
-        report(owner, "making the index of witnesses", from + place, end);
-        const std::uint32_t row = part.order[from + place];
-        place_note& note = index.notes[place] = {tags, 0};
+    for (std::uint32_t ordinal = 0; ordinal < shared.dimensions.rows; ordinal++) {
+        report(owner, "making the index of witnesses", from + ordinal, end);
+        const std::uint32_t row = part.order[from + ordinal];
+        row_witnesses& note = index.notes[ordinal] = {tags, 0};
         if (is_leader(self, row)) {
             const witness_plan& plan = plan_for(part, part.sizes[row]).witnesses;
             const std::uint64_t at = part.witness_at[row];
@@ -283,9 +285,9 @@ void index_rows(containment_search& self, std::uint32_t from, std::uint32_t end)
             note.least = plan.least;
             tags += plan.count;
         }
-        index.least[place] = static_cast<std::uint8_t>(met_of(note));
+        index.least[ordinal] = static_cast<std::uint8_t>(met_of(note));
     }
-    index.notes[shared.shape.places] = {tags, 0};
+    index.notes[shared.dimensions.rows] = {tags, 0};
     make_index(owner, index);
 }
 
@@ -297,7 +299,7 @@ void search_part(containment_search& self)
     row_set& rows = *part.rows;
     shared_containment& shared = *part.shared;
     shared_rows& all = *rows.shared;
-    const std::uint32_t count = shared.crossing ? rows.count - rows.first_count : shared.first + shared.shape.places;
+    const std::uint32_t count = shared.crossing ? rows.count - rows.first_count : shared.first + shared.dimensions.rows;
     all.range_count = (count + looked_up_at_once - 1) / looked_up_at_once;
     expect_pairs(rows);
     do_step(rows, step::look_up);
@@ -312,7 +314,7 @@ void search_part(containment_search& self)
 // If there is only one query, first emits the pairs of equal rows. Then emits the pairs that were found with the index,
 // sorted by the position of the right row and then by the position of the left row. So the order does not depend on how
 // the index was split into parts.
-void emit_all(containment_search& self)
+void emit_found(containment_search& self)
 {
     const containment_part& part = self.part;
     const row_set& rows = *part.rows;
@@ -413,7 +415,7 @@ void choose_witnesses_of_units(row_set& rows)
     each_unit(rows, "choosing witnesses of rows", self.shared->indexed, rows_at_once, [&](auto row, auto end) {
         for (; row < end; row++) {
             read_row(self, row);
-            note_row(self, choice, *store);
+            record_row(self, choice, *store);
         }
     });
     raise(self.shared->most_mark, choice.most_mark);
@@ -454,12 +456,12 @@ void find_contained_pairs(row_set& rows, bool crossing, pair_sink emit)
         std::iota(self.part.order, self.part.order + rows.count, 0);
     else
         order_by_size(rows, self.part.order);
-    for (std::uint32_t from = 0; from < shared.indexed; from += shared.shape.places) {
+    for (std::uint32_t from = 0; from < shared.indexed; from += shared.dimensions.rows) {
         index_rows(self, from, shared.indexed);
         search_part(self);
     }
     end_steps(rows);
-    emit_all(self);
+    emit_found(self);
 }
 
 } // namespace minhash::bulk

@@ -24,10 +24,10 @@ struct containment_lookup : containment_part {
     std::size_t tag_count;
     growing<std::uint32_t> table; // open addressing: distinct tags; 0: free
     std::size_t table_mask;
-    growing<std::uint32_t> known;                   // tags that the index may have, and then their buckets
-    growing<std::span<const std::uint32_t>> having; // for each of these buckets, its list of places
-    std::uint8_t* missing;                          // for each place, how many indexed witnesses must still be found
-    growing<std::uint32_t> enough;                  // the places of rows with enough witnesses
+    growing<std::uint32_t> known;                          // tags that the index may have, and then their buckets
+    growing<std::span<const std::uint32_t>> posting_lists; // for each of these buckets, its list of ordinals
+    std::uint8_t* still_needed;     // for each ordinal, how many indexed witnesses must still be found
+    growing<std::uint32_t> matches; // the ordinals of rows with enough witnesses
 };
 
 // The share of a row's shingles that the current row also has, if this share reaches the threshold.
@@ -35,7 +35,7 @@ std::optional<double> contained_share(containment_lookup& self, std::uint32_t ro
 {
     const row_set& rows = *self.rows;
     const std::uint64_t size = self.sizes[row];
-    if (!in_one_scope(rows, row, self.in_hand) || least_contained(size, rows.task.threshold) > self.set.count)
+    if (!in_one_scope(rows, row, self.current_row) || least_contained(size, rows.task.threshold) > self.set.count)
         return std::nullopt;
     const double share = containment({size, 0, count_shared(self, row)});
     return share >= rows.task.threshold ? std::optional(share) : std::nullopt;
@@ -55,8 +55,8 @@ std::uint32_t& entry_of_tag(const containment_lookup& self, std::uint32_t tag)
 {
     assert(tag != 0);
     std::uint32_t* const table = self.table.values;
-    const std::uint64_t place = place_in(self.index, tag);
-    return table[probe(self.table_mask, place >> 32, [&](std::size_t at) {
+    const std::uint64_t cell = cell_of(self.index, tag);
+    return table[probe(self.table_mask, cell >> 32, [&](std::size_t at) {
         return table[at] == 0 || table[at] == tag;
     })];
 }
@@ -113,89 +113,89 @@ std::size_t find_known(containment_lookup& self)
     return keep_distinct(self, known, count);
 }
 
-// Finds the buckets of a row's tags in the index. A bucket lists the places of the rows that seem to have a witness
+// Finds the buckets of a row's tags in the index. A bucket lists the ordinals of the rows that seem to have a witness
 // with the tag. (Different tags can share a bucket.) Returns the number of lists that are not empty.
-std::size_t find_having(containment_lookup& self, std::uint32_t row)
+std::size_t find_posting_lists(containment_lookup& self, std::uint32_t row)
 {
     const witness_index& index = self.index;
     cut_tags(self, row);
     const std::size_t distinct = find_known(self);
     const std::span known(self.known.values, distinct);
     for (std::uint32_t& tag : known) {
-        tag = static_cast<std::uint32_t>(place_in(index, tag) & index.mask);
+        tag = static_cast<std::uint32_t>(cell_of(index, tag) & index.mask);
         __builtin_prefetch(&index.starts[tag]);
     }
     std::size_t count = 0;
-    grow(*self.rows->owner, self.having, 0, known.size());
+    grow(*self.rows->owner, self.posting_lists, 0, known.size());
     for (const std::uint32_t bucket : known) {
-        const std::span places(index.postings + index.starts[bucket], index.postings + index.starts[bucket + 1]);
-        self.having.values[count] = places;
-        if (!places.empty())
-            __builtin_prefetch(&places.back());
-        count += !places.empty();
+        const std::span ordinals(index.postings + index.starts[bucket], index.postings + index.starts[bucket + 1]);
+        self.posting_lists.values[count] = ordinals;
+        if (!ordinals.empty())
+            __builtin_prefetch(&ordinals.back());
+        count += !ordinals.empty();
     }
     return count;
 }
 
-// Resets the counts in self.missing for the places from `from` on. count_down() has visited `met` counts. If these are
-// few, start_count() resets them one by one; otherwise it copies all counts.
+// Resets the counts in self.still_needed for the ordinals from `from` on. count_down() has visited `met` counts. If
+// these are few, start_count() resets them one by one; otherwise it copies all counts.
 void start_count(containment_lookup& self, std::uint32_t from, std::size_t lists, std::size_t met)
 {
     constexpr std::size_t copied_at_once = 64;
     const std::uint8_t* const least = self.index.least;
-    const std::uint32_t end = self.index.shape.places;
+    const std::uint32_t end = self.index.dimensions.rows;
     if (from < end && (end - from) / copied_at_once < met) {
-        std::copy(least + from, least + end, self.missing + from);
+        std::copy(least + from, least + end, self.still_needed + from);
         return;
     }
-    for (const auto places : std::span(self.having.values, lists))
-        for (std::size_t at = places.size(); at-- > 0 && places[at] >= from;)
-            self.missing[places[at]] = least[places[at]];
+    for (const auto ordinals : std::span(self.posting_lists.values, lists))
+        for (std::size_t at = ordinals.size(); at-- > 0 && ordinals[at] >= from;)
+            self.still_needed[ordinals[at]] = least[ordinals[at]];
 }
 
-// Visits the places in a list, except those below `from`, and decrements their counts in `missing` if they are not 0.
-// Places whose counts become 0 are written to `to`; returns how many these are. Adds the number of visited places to
-// `met`. This function is not inlined, because it needs all registers.
-[[gnu::noinline]] std::size_t count_down(std::span<const std::uint32_t> places,
+// Visits the ordinals in a list, except those below `from`, and decrements their counts in `still_needed` if they are
+// not 0. Ordinals whose counts become 0 are written to `to`; returns how many these are. Adds the number of visited
+// ordinals to `met`. This function is not inlined, because it needs all registers.
+[[gnu::noinline]] std::size_t count_down(std::span<const std::uint32_t> ordinals,
                                          std::uint32_t from,
                                          std::uint8_t* missing,
                                          std::uint32_t* to,
                                          std::size_t& met)
 {
     std::size_t enough = 0;
-    std::size_t at = places.size();
-    for (; at > 0 && places[at - 1] >= from; at--) {
-        const std::uint32_t place = places[at - 1];
-        const std::uint8_t left = missing[place];
-        to[enough] = place;
+    std::size_t at = ordinals.size();
+    for (; at > 0 && ordinals[at - 1] >= from; at--) {
+        const std::uint32_t ordinal = ordinals[at - 1];
+        const std::uint8_t left = missing[ordinal];
+        to[enough] = ordinal;
         enough += left == 1;
-        missing[place] = static_cast<std::uint8_t>(left - (left != 0));
+        missing[ordinal] = static_cast<std::uint8_t>(left - (left != 0));
     }
-    met += places.size() - at;
+    met += ordinals.size() - at;
     return enough;
 }
 
-// Finds the indexed rows that a row may contain: it seems to have enough of their indexed witnesses. Lists the places
-// of these rows in self.enough, without the places below `from`, and returns how many there are.
-std::size_t find_enough(containment_lookup& self, std::uint32_t row, std::uint32_t from)
+// Finds the indexed rows that a row may contain: it seems to have enough of their indexed witnesses. Lists the ordinals
+// of these rows in self.matches, without the ordinals below `from`, and returns how many there are.
+std::size_t find_matches(containment_lookup& self, std::uint32_t row, std::uint32_t from)
 {
-    const std::size_t lists = find_having(self, row);
+    const std::size_t lists = find_posting_lists(self, row);
     std::size_t met = 0;
     std::size_t enough = 0;
-    for (const auto places : std::span(self.having.values, lists)) {
+    for (const auto ordinals : std::span(self.posting_lists.values, lists)) {
         pause(*self.rows->owner);
-        grow(*self.rows->owner, self.enough, enough, enough + places.size());
-        enough += count_down(places, from, self.missing, self.enough.values + enough, met);
+        grow(*self.rows->owner, self.matches, enough, enough + ordinals.size());
+        enough += count_down(ordinals, from, self.still_needed, self.matches.values + enough, met);
     }
     start_count(self, from, lists, met);
     return enough;
 }
 
-// Whether the row whose tags are in the table has enough witnesses of the row at a place. All witnesses count, not only
-// the indexed ones.
-bool has_enough(const containment_lookup& self, std::uint32_t place)
+// Whether the row whose tags are in the table has enough witnesses of the row at an ordinal. All witnesses count, not
+// only the indexed ones.
+bool has_enough(const containment_lookup& self, std::uint32_t ordinal)
 {
-    const place_note* const note = self.index.notes + place;
+    const row_witnesses* const note = self.index.notes + ordinal;
     std::uint32_t least = note->least;
     for (std::uint32_t at = note->first; at < note[1].first && least > 0; at++) {
         const std::uint32_t tag = self.index.tags[at];
@@ -214,29 +214,29 @@ void look_up(containment_lookup& self, std::uint32_t position, found_pairs& foun
         return;
     const std::uint32_t first = self.shared->first;
     const std::uint32_t from = self.shared->crossing || position < first ? 0 : position - first + 1;
-    const std::size_t enough = find_enough(self, within, from);
+    const std::size_t enough = find_matches(self, within, from);
     if (enough == 0)
         return;
     self.tag_count = keep_distinct(self, self.tags.values, self.tag_count);
-    std::uint32_t* const places = self.enough.values;
+    std::uint32_t* const ordinals = self.matches.values;
     std::size_t count = 0;
     for (std::size_t i = 0; i < enough; i++) {
         pause(*self.rows->owner);
         if (i + 2 * ahead < enough)
-            __builtin_prefetch(&self.index.notes[places[i + 2 * ahead]]);
+            __builtin_prefetch(&self.index.notes[ordinals[i + 2 * ahead]]);
         if (i + ahead < enough)
-            __builtin_prefetch(&self.index.tags[self.index.notes[places[i + ahead]].first]);
-        places[count] = places[i];
-        count += has_enough(self, places[i]);
+            __builtin_prefetch(&self.index.tags[self.index.notes[ordinals[i + ahead]].first]);
+        ordinals[count] = ordinals[i];
+        count += has_enough(self, ordinals[i]);
     }
     if (count == 0)
         return;
     read_row(self, within);
-    std::sort(places, places + count);
+    std::sort(ordinals, ordinals + count);
     for (std::size_t i = 0; i < count; i++) {
         pause(*self.rows->owner);
-        if (const auto share = contained_share(self, self.order[first + places[i]]))
-            add_pair(found, {first + places[i], position, *share});
+        if (const auto share = contained_share(self, self.order[first + ordinals[i]]))
+            add_pair(found, {first + ordinals[i], position, *share});
     }
 }
 
@@ -247,13 +247,13 @@ void look_up_units(row_set& rows)
     containment_lookup self = {};
     static_cast<containment_part&>(self) = start_part(rows);
     const shared_containment& shared = *self.shared;
-    self.index = open_index(find_shared<char>(rows, shared.index), shared.shape);
-    self.missing = allocate<std::uint8_t>(*rows.owner, shared.shape.places);
-    std::copy_n(self.index.least, shared.shape.places, self.missing);
+    self.index = open_index(find_shared<char>(rows, shared.index), shared.dimensions);
+    self.still_needed = allocate<std::uint8_t>(*rows.owner, shared.dimensions.rows);
+    std::copy_n(self.index.least, shared.dimensions.rows, self.still_needed);
     found_pairs found;
     start_found(found, rows);
     const std::uint32_t first = shared.crossing ? rows.first_count : 0;
-    const std::uint32_t end = shared.crossing ? rows.count : shared.first + shared.shape.places;
+    const std::uint32_t end = shared.crossing ? rows.count : shared.first + shared.dimensions.rows;
     each_range(found, [&](std::uint32_t range) {
         const std::uint32_t from = first + range * looked_up_at_once;
         report(*rows.owner, "looking for rows within others", from - first, end - first);

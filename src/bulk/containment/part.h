@@ -33,7 +33,7 @@ struct shared_containment {
 
     // The current part of the index.
     shared_number index;
-    index_shape shape;
+    index_dimensions dimensions;
     std::uint32_t first; // the position in `order` of the part's first row
 };
 
@@ -48,8 +48,8 @@ struct containment_part {
     shingle_counts counts;
 
     growing<std::uint8_t> text;
-    std::uint32_t in_hand; // the current row: the row that was read last; or no_row
-    distinct_elements set; // the shingles of the current row
+    std::uint32_t current_row; // the current row: the row that was read last; or no_row
+    distinct_elements set;     // the shingles of the current row
     // Indexed by the numbers of the elements of `set`: the last pair of rows (the current row and another one) for
     // which the element was counted, or 0. So an element counts only once for a pair of rows. Therefore, a process must
     // not compare the same two rows twice.

@@ -114,7 +114,7 @@ std::uint32_t counted_of(std::uint32_t rows, bool crossing) noexcept
 
 // Calls take(from, end) for parts of the numbers below `count`, with a pause before each part.
 template <typename Take>
-void each_part(host& owner, std::size_t count, Take&& take)
+void each_piece(host& owner, std::size_t count, Take&& take)
 {
     constexpr std::size_t at_once = 4096;
     for (std::size_t from = 0; from < count; from += at_once) {
@@ -135,7 +135,7 @@ std::span<const std::uint32_t> choose_witnesses(witness_choice& choice,
     grow(owner, choice.classes, 0, elements.size());
     std::uint8_t* const classes = choice.classes.values;
     std::uint64_t of_class[frequency_classes] = {};
-    each_part(owner, elements.size(), [&](std::size_t from, std::size_t end) {
+    each_piece(owner, elements.size(), [&](std::size_t from, std::size_t end) {
         // Most counters are not in the cache. Nothing in this loop waits for them, so many are fetched at the same
         // time.
         for (std::size_t i = from; i < end; i++)
@@ -159,7 +159,7 @@ std::span<const std::uint32_t> choose_witnesses(witness_choice& choice,
         kept = count;
         limit = marks[count - 1];
     };
-    each_part(owner, elements.size(), [&](std::size_t from, std::size_t end) {
+    each_piece(owner, elements.size(), [&](std::size_t from, std::size_t end) {
         for (std::size_t i = from; i < end; i++) {
             const std::uint64_t mark = elements[i] ^ salt;
             marks[kept] = mark;
@@ -194,43 +194,43 @@ int filter_bits(std::uint64_t indexed) noexcept
 
 std::size_t filter_words(std::uint64_t indexed) noexcept { return std::size_t{1} << filter_bits(indexed); }
 
-std::size_t index_bytes(std::uint32_t places, std::uint64_t tags, std::uint64_t indexed) noexcept
+std::size_t index_bytes(std::uint32_t rows, std::uint64_t tags, std::uint64_t indexed) noexcept
 {
-    const std::uint64_t words = 2 * (places + std::uint64_t{1}) + tags + indexed;
-    return (filter_words(indexed) + words + buckets_for(indexed) + 1) * sizeof(std::uint32_t) + places;
+    const std::uint64_t words = 2 * (rows + std::uint64_t{1}) + tags + indexed;
+    return (filter_words(indexed) + words + buckets_for(indexed) + 1) * sizeof(std::uint32_t) + rows;
 }
 
-witness_index open_index(void* memory, const index_shape& shape) noexcept
+witness_index open_index(void* memory, const index_dimensions& dimensions) noexcept
 {
     witness_index index = {};
-    index.shape = shape;
-    index.mask = buckets_for(shape.indexed) - 1;
+    index.dimensions = dimensions;
+    index.mask = buckets_for(dimensions.indexed) - 1;
     index.filter = {static_cast<std::uint32_t*>(memory),
-                    static_cast<std::uint32_t>(shape.secret.factor),
-                    32 - filter_bits(shape.indexed)};
-    index.notes = reinterpret_cast<place_note*>(index.filter.words + filter_words(shape.indexed));
-    index.tags = reinterpret_cast<std::uint32_t*>(index.notes + shape.places + 1);
-    index.starts = index.tags + shape.tags;
+                    static_cast<std::uint32_t>(dimensions.secret.factor),
+                    32 - filter_bits(dimensions.indexed)};
+    index.notes = reinterpret_cast<row_witnesses*>(index.filter.words + filter_words(dimensions.indexed));
+    index.tags = reinterpret_cast<std::uint32_t*>(index.notes + dimensions.rows + 1);
+    index.starts = index.tags + dimensions.tags;
     index.postings = index.starts + index.mask + 2;
-    index.least = reinterpret_cast<std::uint8_t*>(index.postings + shape.indexed);
+    index.least = reinterpret_cast<std::uint8_t*>(index.postings + dimensions.indexed);
     return index;
 }
 
 void make_index(host& owner, witness_index& index)
 {
     const auto each_indexed = [&](auto&& take) {
-        for (std::uint32_t place = index.shape.places; place-- > 0;) {
+        for (std::uint32_t ordinal = index.dimensions.rows; ordinal-- > 0;) {
             pause(owner);
-            const place_note& note = index.notes[place];
+            const row_witnesses& note = index.notes[ordinal];
             const std::uint32_t last = note.first + indexed_of(note, (&note)[1]);
             for (std::uint32_t at = note.first; at < last; at++)
-                take(place, index.tags[at]);
+                take(ordinal, index.tags[at]);
         }
     };
     clear(owner, index.starts, index.mask + 2);
-    clear(owner, index.filter.words, filter_words(index.shape.indexed));
+    clear(owner, index.filter.words, filter_words(index.dimensions.indexed));
     each_indexed([&index](std::uint32_t, std::uint32_t tag) {
-        index.starts[place_in(index, tag) & index.mask]++;
+        index.starts[cell_of(index, tag) & index.mask]++;
         index.filter.add(tag);
     });
     // Turn each count into the end of its bucket in `postings`. Then the buckets are filled, from the last row to the
@@ -242,9 +242,9 @@ void make_index(host& owner, witness_index& index)
         end += index.starts[i];
         index.starts[i] = end;
     }
-    assert(end == index.shape.indexed);
-    each_indexed([&index](std::uint32_t place, std::uint32_t tag) {
-        index.postings[--index.starts[place_in(index, tag) & index.mask]] = place;
+    assert(end == index.dimensions.indexed);
+    each_indexed([&index](std::uint32_t ordinal, std::uint32_t tag) {
+        index.postings[--index.starts[cell_of(index, tag) & index.mask]] = ordinal;
     });
 }
 

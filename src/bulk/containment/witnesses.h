@@ -109,51 +109,51 @@ inline std::uint32_t tag_of(std::uint64_t mark) noexcept
 // requires fewer witnesses in all, that smaller number is enough.)
 constexpr std::uint32_t most_met = 5;
 
-struct index_shape {
-    std::uint32_t places;  // the number of rows in the index
+struct index_dimensions {
+    std::uint32_t rows;    // the number of rows in the index
     std::uint64_t tags;    // the total number of witnesses of these rows, less than 2^32
     std::uint64_t indexed; // how many of the witnesses are indexed
     probe_secret secret;   // the hashing secret of the process that made the index
 };
 
-struct place_note {
-    std::uint32_t first; // where the tags of the row at this place begin in `tags`
+struct row_witnesses {
+    std::uint32_t first; // where the tags of the row at this ordinal begin in `tags`
     std::uint32_t least; // how many of the row's witnesses must be found; 0: no witness is in the index
 };
 
-inline std::uint32_t met_of(const place_note& note) noexcept { return std::min(note.least, most_met); }
+inline std::uint32_t met_of(const row_witnesses& note) noexcept { return std::min(note.least, most_met); }
 
-inline std::uint32_t indexed_of(const place_note& note, const place_note& next) noexcept
+inline std::uint32_t indexed_of(const row_witnesses& note, const row_witnesses& next) noexcept
 {
     return next.first - note.first - note.least + met_of(note);
 }
 
-// The index: the places of rows, grouped into buckets by the tags of their indexed witnesses. All arrays are in one
+// The index: the ordinals of rows, grouped into buckets by the tags of their indexed witnesses. All arrays are in one
 // block of the caller's memory.
 struct witness_index {
-    index_shape shape;
+    index_dimensions dimensions;
     std::size_t mask;
-    place_note* notes;       // one per place, and a last one for the end of `tags`
-    std::uint32_t* tags;     // the tags of each place, the rarest first
+    row_witnesses* notes;    // one per ordinal, and a last one for the end of `tags`
+    std::uint32_t* tags;     // the tags of each ordinal, the rarest first
     std::uint32_t* starts;   // where each bucket starts in `postings`, and where the last one ends
-    std::uint32_t* postings; // places, in ascending order within a bucket
-    std::uint8_t* least;     // met_of() of each place's note
+    std::uint32_t* postings; // ordinals, in ascending order within a bucket
+    std::uint8_t* least;     // met_of() of each ordinal's note
     number_filter filter;    // the indexed tags
 };
 
-std::size_t index_bytes(std::uint32_t places, std::uint64_t tags, std::uint64_t indexed) noexcept;
+std::size_t index_bytes(std::uint32_t rows, std::uint64_t tags, std::uint64_t indexed) noexcept;
 
 // Sets the pointers of an index in its memory. If the index is new, the caller then writes notes, tags and `least`, and
 // calls make_index().
-witness_index open_index(void* memory, const index_shape& shape) noexcept;
+witness_index open_index(void* memory, const index_dimensions& dimensions) noexcept;
 
 // Makes the buckets, the postings and the filter from the notes and tags.
 void make_index(host& owner, witness_index& index);
 
 // The lower half of the result chooses the tag's bucket.
-inline std::uint64_t place_in(const witness_index& index, std::uint32_t tag) noexcept
+inline std::uint64_t cell_of(const witness_index& index, std::uint32_t tag) noexcept
 {
-    return place_of(tag, index.shape.secret);
+    return first_cell(tag, index.dimensions.secret);
 }
 
 } // namespace minhash::bulk

@@ -49,7 +49,7 @@ struct evaluation {
     std::uint32_t* slots;                   // the signature of each of these leaders
     std::uint32_t* number;                  // for each row: its number if it is one of these leaders, else no_row
 
-    // The table of a band: the anchors' leaders, chained if they hash to the same place in `heads`.
+    // The table of a band: the anchors' leaders, chained if they hash to the same cell in `heads`.
     std::uint32_t* heads;
     std::size_t mask;
     std::uint32_t* next;
@@ -66,22 +66,22 @@ struct evaluation {
     void* buffer;       // a buffer for slots
 };
 
-std::uint64_t hash_slots(const std::uint32_t* slots, int count)
+std::uint64_t hash_slots_of_band(const std::uint32_t* slots, int count)
 {
     std::uint64_t hash = 0;
     for (int i = 0; i < count; i++)
         hash = (hash ^ slots[i]) * 0x9E3779B97F4A7C15;
-    return place_of(hash);
+    return first_cell(hash);
 }
 
 // The first band in which two signatures agree, or the number of bands if there is none.
-int first_shared(const std::uint32_t* a, const std::uint32_t* b, band_choice shape)
+int first_shared(const std::uint32_t* a, const std::uint32_t* b, banding banding)
 {
     int band = 0;
-    while (band < shape.bands && !std::equal(a, a + shape.rows, b)) {
+    while (band < banding.bands && !std::equal(a, a + banding.rows, b)) {
         band++;
-        a += shape.rows;
-        b += shape.rows;
+        a += banding.rows;
+        b += banding.rows;
     }
     return band;
 }
@@ -131,14 +131,14 @@ void number_anchors(evaluation& self)
 
 // Calls visit(anchor, row) for each pair of leaders (see `candidate`) whose first shared band is this one.
 template <typename Visit>
-void each_meeting(evaluation& self, band_choice shape, int band, Visit&& visit)
+void each_meeting(evaluation& self, banding banding, int band, Visit&& visit)
 {
     row_set& rows = *self.rows;
-    const std::size_t offset = static_cast<std::size_t>(band) * static_cast<unsigned>(shape.rows);
+    const std::size_t offset = static_cast<std::size_t>(band) * static_cast<unsigned>(banding.rows);
     std::fill_n(self.heads, self.mask + 1, no_row);
     for (std::uint32_t anchor = 0; anchor < self.count; anchor++) {
         pause(*self.rows->owner);
-        const std::uint64_t hash = hash_slots(slots_of_anchor(self, anchor) + offset, shape.rows);
+        const std::uint64_t hash = hash_slots_of_band(slots_of_anchor(self, anchor) + offset, banding.rows);
         self.keys[anchor] = static_cast<std::uint32_t>(hash >> 32);
         self.next[anchor] = self.heads[hash & self.mask];
         self.heads[hash & self.mask] = anchor;
@@ -148,7 +148,7 @@ void each_meeting(evaluation& self, band_choice shape, int band, Visit&& visit)
         if (self.rows->leader[row] != row)
             continue;
         const std::uint32_t* const slots = slots_of_row(self, row);
-        const std::uint64_t hash = hash_slots(slots + offset, shape.rows);
+        const std::uint64_t hash = hash_slots_of_band(slots + offset, banding.rows);
         const auto key = static_cast<std::uint32_t>(hash >> 32);
         for (std::uint32_t anchor = self.heads[hash & self.mask]; anchor != no_row; anchor = self.next[anchor]) {
             pause(*self.rows->owner);
@@ -156,7 +156,7 @@ void each_meeting(evaluation& self, band_choice shape, int band, Visit&& visit)
             // lower number is `anchor`.
             if (self.keys[anchor] == key && anchor < self.count && anchor < self.number[row] &&
                 in_one_scope(rows, self.leaders[anchor], row) &&
-                first_shared(slots_of_anchor(self, anchor), slots, shape) == band)
+                first_shared(slots_of_anchor(self, anchor), slots, banding) == band)
                 visit(anchor, row);
         }
     }
@@ -196,7 +196,8 @@ void add_all_candidates(evaluation& self)
         const std::uint32_t* const slots = slots_of_row(self, row);
         for (std::uint32_t anchor = 0; anchor < self.count && anchor < self.number[row]; anchor++) {
             pause(*self.rows->owner);
-            if (count_equal(self.check.start, slots, slots_of_anchor(self, anchor)) >= self.check.least_at_start)
+            if (count_equal(self.check.first_slots_scheme, slots, slots_of_anchor(self, anchor)) >=
+                self.check.least_at_start)
                 add_candidate(self, anchor, row);
         }
     }
@@ -205,23 +206,23 @@ void add_all_candidates(evaluation& self)
 void find_candidates(evaluation& self)
 {
     const task& task = self.rows->task;
-    const band_choice shape = choose_by_recall(task.threshold, task.scheme.num_hashes, task.recall);
-    if (shape.rows < least_rows) {
+    const banding banding = choose_by_recall(task.threshold, task.scheme.num_hashes, task.recall);
+    if (banding.rows < least_rows) {
         add_all_candidates(self);
         return;
     }
-    for (int band = 0; band < shape.bands; band++) {
+    for (int band = 0; band < banding.bands; band++) {
         report(*self.rows->owner,
                "looking for rows near to anchors",
                static_cast<unsigned>(band),
-               static_cast<unsigned>(shape.bands));
-        each_meeting(self, shape, band, [&self](std::uint32_t anchor, std::uint32_t row) {
+               static_cast<unsigned>(banding.bands));
+        each_meeting(self, banding, band, [&self](std::uint32_t anchor, std::uint32_t row) {
             add_candidate(self, anchor, row);
         });
     }
 }
 
-void verify_candidates(evaluation& self)
+void compare_candidates(evaluation& self)
 {
     for (std::size_t i = 0; i < self.candidate_count; i++) {
         report(*self.rows->owner, "comparing rows with anchors", i, self.candidate_count);
@@ -285,7 +286,7 @@ void add_to_counts(const evaluation& self, const candidate& pair, double* of_anc
 // Counts how many of the true pairs a setting finds, and how many candidates it has.
 void try_setting(evaluation& self, setting& tried, std::uint64_t done, std::uint64_t total)
 {
-    const band_choice shape = tried.shape;
+    const banding banding = tried.banding;
     start_counts(self, self.found, self.seen_found);
     tried.candidates = tried.found = pairs_within(self);
     tried.predicted = static_cast<double>(tried.found);
@@ -294,15 +295,15 @@ void try_setting(evaluation& self, setting& tried, std::uint64_t done, std::uint
         const true_pair& pair = self.pairs.values[i];
         const auto [anchor, row] = pair.rows;
         const std::uint64_t weight = pairs_between(self, self.leaders[anchor], row);
-        tried.predicted += static_cast<double>(weight) * band_probability(pair.similarity, shape.bands, shape.rows);
-        if (first_shared(slots_of_anchor(self, anchor), slots_of_row(self, row), shape) == shape.bands)
+        tried.predicted += static_cast<double>(weight) * band_probability(pair.similarity, banding.bands, banding.rows);
+        if (first_shared(slots_of_anchor(self, anchor), slots_of_row(self, row), banding) == banding.bands)
             continue;
         tried.found += weight;
         add_to_counts(self, pair.rows, self.found, self.seen_found);
     }
-    for (int band = 0; band < shape.bands; band++) {
+    for (int band = 0; band < banding.bands; band++) {
         report(*self.rows->owner, "counting candidates of anchors", done + static_cast<unsigned>(band), total);
-        each_meeting(self, shape, band, [&](std::uint32_t anchor, std::uint32_t row) {
+        each_meeting(self, banding, band, [&](std::uint32_t anchor, std::uint32_t row) {
             tried.candidates += pairs_between(self, self.leaders[anchor], row);
         });
     }
@@ -384,7 +385,7 @@ evaluate(row_set& rows, std::span<const std::uint32_t> anchors, std::span<settin
     end_steps(rows);
     number_anchors(self);
     find_candidates(self);
-    verify_candidates(self);
+    compare_candidates(self);
 
     evaluation_result result = {static_cast<std::uint32_t>(self.anchors.size()), pairs_within(self)};
     self.near = allocate<double>(owner, self.count);
@@ -399,11 +400,11 @@ evaluate(row_set& rows, std::span<const std::uint32_t> anchors, std::span<settin
     }
     std::uint64_t total = 0;
     for (const setting& each : settings)
-        total += static_cast<unsigned>(each.shape.bands);
+        total += static_cast<unsigned>(each.banding.bands);
     std::uint64_t done = 0;
     for (setting& each : settings) {
         try_setting(self, each, done, total);
-        done += static_cast<unsigned>(each.shape.bands);
+        done += static_cast<unsigned>(each.banding.bands);
         if (result.true_pairs > 0)
             each.recall =
                 recall_between(self, static_cast<double>(each.found) / static_cast<double>(result.true_pairs));

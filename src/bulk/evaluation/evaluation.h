@@ -16,7 +16,7 @@ namespace minhash::bulk {
 
 // Bands and rows, and their results for the pairs that contain an anchor.
 struct setting {
-    band_choice shape;
+    minhash::banding banding;
     std::uint64_t candidates; // pairs that share a band
     std::uint64_t found;      // candidates that reach the threshold
     double predicted;         // the expected number of true pairs found

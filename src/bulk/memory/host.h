@@ -44,16 +44,16 @@ struct host {
     const volatile int* reporting;
     const char* phase; // the current phase; during a call of report(), still the previous phase
 
-    // Reads the document of a row again, from the place that was passed with the row (bulk/rows/rows.h). The bytes are
-    // valid until the next call of read_again().
-    std::span<const std::uint8_t> (*read_again)(host& self, std::uint64_t place);
+    // Reads the document of a row again, from the location that was passed with the row (bulk/rows/rows.h). The bytes
+    // are valid until the next call of read_again().
+    std::span<const std::uint8_t> (*read_again)(host& self, std::uint64_t location);
 
     // Whether the documents that can be read again are together larger than memory. If so, they should be read only
-    // once, in the order of their places.
+    // once, in the order of their locations.
     bool far;
-    // Announces the places that will be read next, in this order, so that the host can prefetch them. The array
-    // `places` must stay unchanged until all places have been read, or until the next call of expect_reads().
-    void (*expect_reads)(host& self, std::span<const std::uint64_t> places);
+    // Announces the locations that will be read next, in this order, so that the host can prefetch them. The array
+    // `locations` must stay unchanged until all locations have been read, or until the next call of expect_reads().
+    void (*expect_reads)(host& self, std::span<const std::uint64_t> locations);
 
     // Reports that there are more different shingles than can be counted. Does not return.
     void (*fail_too_many_shingles)(host& self, std::uint64_t most);

@@ -22,10 +22,10 @@ constexpr std::size_t large_shared_chunk = 2 * 1024 * 1024; // not larger, becau
 // How many bytes of memory later steps need for each row: its leader, its next twin, its root, and two bucket entries.
 constexpr std::size_t fixed_bytes = 28;
 
-// If this bit of a value in rows.document_at is set, the value is an offset in one of the engine's stores; otherwise it
-// is a place that the host can read. The number of the store is in the bits from store_shift up to, but not including,
-// this bit: 0 stands for rows.documents, and n + 1 for rows.brought[n].
-constexpr std::uint64_t kept_here = std::uint64_t{1} << 63;
+// If this bit of a value in rows.document_locations is set, the value is an offset in one of the engine's stores;
+// otherwise it is a location that the host can read. The number of the store is in the bits from store_shift up to, but
+// not including, this bit: 0 stands for rows.documents, and n + 1 for rows.brought[n].
+constexpr std::uint64_t in_store_bit = std::uint64_t{1} << 63;
 constexpr int store_shift = 48;
 
 std::size_t large_chunk_for(const memory_budget& budget)
@@ -34,9 +34,9 @@ std::size_t large_chunk_for(const memory_budget& budget)
     return chunk_for(budget, large_stores, may_be_shared ? large_shared_chunk : large_chunk);
 }
 
-std::uint64_t place_of_document(row_set& rows, std::uint32_t row)
+std::uint64_t location_of_document(row_set& rows, std::uint32_t row)
 {
-    return fetch_value<std::uint64_t>(*rows.document_at, row);
+    return fetch_value<std::uint64_t>(*rows.document_locations, row);
 }
 
 // A mask that is mixed into keys, so that rows of different scopes share keys only by accident.
@@ -64,7 +64,7 @@ constexpr auto factors = [] {
 
 // Cuts the slots into words, and returns the sum of all words, each multiplied by its factor. A word has 64 bits while
 // at least eight bytes are left, then 32 bits while at least four bytes are left, and then 8 bits.
-std::uint64_t hash_slots(const std::uint8_t* at, const std::uint8_t* end)
+std::uint64_t hash_stored_slots(const std::uint8_t* at, const std::uint8_t* end)
 {
     const std::uint64_t* factor = factors.data();
     std::uint64_t sum = 0;
@@ -82,18 +82,18 @@ std::uint64_t hash_slots(const std::uint8_t* at, const std::uint8_t* end)
 // with a probability of at most 2 / 2^32 (Dietzfelbinger et al. 1997: A reliable randomized algorithm for the
 // closest-pair problem, 2.1). Band tables and indexes use other keys (core/bands.h). Those keys must never change, and
 // computing them takes several times as long.
-void make_keys(const signature& value, band_choice shape, std::uint32_t mask, std::uint32_t* keys, std::size_t stride)
+void make_keys(const signature& value, banding banding, std::uint32_t mask, std::uint32_t* keys, std::size_t stride)
 {
     const std::span<const std::uint8_t> slots = value.stored_slots();
-    const std::size_t bytes = slot_bytes(value.scheme.bits, static_cast<std::size_t>(shape.rows));
+    const std::size_t bytes = slot_bytes(value.scheme.bits, static_cast<std::size_t>(banding.rows));
     const std::uint8_t* at = slots.data();
     std::uint64_t whole = 0;
-    for (int band = 0; band < shape.bands; band++, keys += stride, at += bytes) {
-        const std::uint64_t sum = hash_slots(at, at + bytes);
+    for (int band = 0; band < banding.bands; band++, keys += stride, at += bytes) {
+        const std::uint64_t sum = hash_stored_slots(at, at + bytes);
         whole += sum * factors[static_cast<std::size_t>(max_num_hashes + band)];
         *keys = static_cast<std::uint32_t>(sum >> 32) ^ mask;
     }
-    whole += hash_slots(at, slots.data() + slots.size());
+    whole += hash_stored_slots(at, slots.data() + slots.size());
     *keys = static_cast<std::uint32_t>(whole >> 32) ^ mask;
 }
 
@@ -114,30 +114,30 @@ void count_row(row_set& rows)
     rows.count++;
 }
 
-// Records where the next row's document can be read again, or stores the document if `place` is 0. Also records the
+// Records where the next row's document can be read again, or stores the document if `location` is 0. Also records the
 // size of a text.
-void append_document(row_set& rows, text_bytes bytes, std::size_t bytes_of_all, std::uint64_t place)
+void append_document(row_set& rows, text_bytes bytes, std::size_t bytes_of_all, std::uint64_t location)
 {
-    assert(!(place & kept_here) && (place != 0 || bytes.size() == bytes_of_all));
-    std::uint64_t at = place;
-    if (place == 0) {
-        at = kept_here | rows.documents->size;
+    assert(!(location & in_store_bit) && (location != 0 || bytes.size() == bytes_of_all));
+    std::uint64_t at = location;
+    if (location == 0) {
+        at = in_store_bit | rows.documents->size;
         append(*rows.documents, bytes.data(), bytes.size());
     }
-    append(*rows.document_at, &at, sizeof(at));
+    append(*rows.document_locations, &at, sizeof(at));
     const auto size = static_cast<std::uint32_t>(bytes_of_all);
     if (rows.document_sizes != nullptr)
         append(*rows.document_sizes, &size, sizeof(size));
 }
 
 // Tells the host which documents will be read next.
-void expect_documents(row_set& rows, std::uint32_t first, std::uint32_t end, std::uint64_t* places)
+void expect_documents(row_set& rows, std::uint32_t first, std::uint32_t end, std::uint64_t* locations)
 {
     std::size_t known = 0;
     for (std::uint32_t row = first; row < end; row++)
-        if (const std::uint64_t place = place_to_read(rows, row))
-            places[known++] = place;
-    rows.owner->expect_reads(*rows.owner, {places, known});
+        if (const std::uint64_t location = location_to_read(rows, row))
+            locations[known++] = location;
+    rows.owner->expect_reads(*rows.owner, {locations, known});
 }
 
 // How many rows are signed at once: few enough to keep all processes busy to the end, but enough to write to files in
@@ -181,9 +181,9 @@ void set_task(row_set& rows, const task& task)
         rows.kept.bits = std::min(rows.kept.bits, enough);
     if (task.given)
         rows.kept.bits = std::min(rows.kept.bits, few);
-    rows.start = rows.kept;
+    rows.first_slots_scheme = rows.kept;
     if (!task.whole_slots)
-        rows.start.num_hashes = std::min(rows.kept.num_hashes, slots_at_start);
+        rows.first_slots_scheme.num_hashes = std::min(rows.kept.num_hashes, slots_at_start);
     if (rows.signer != nullptr)
         rows.signer->scheme = task.scheme;
 }
@@ -200,7 +200,7 @@ row_set* make_rows(memory_budget& budget, task task, bool texts)
         rows->signer = make_signer(owner, task.scheme);
     set_task(*rows, task);
     rows->documents = open_shared_store(budget, large_chunk_for(budget));
-    rows->document_at = open_shared_store(budget, small_chunk);
+    rows->document_locations = open_shared_store(budget, small_chunk);
     if (texts)
         rows->document_sizes = open_shared_store(budget, small_chunk);
     return rows;
@@ -213,34 +213,34 @@ void set_scope(row_set& rows, std::uint32_t scope)
     rows.scopes.values[rows.count] = scope;
 }
 
-bool take_signature(row_set& rows, const signature& value, std::uint64_t place)
+bool take_signature(row_set& rows, const signature& value, std::uint64_t location)
 {
     if (value.empty())
         return false;
     assert(rows.task.scheme == value.scheme);
     const text_bytes slots = value.stored_slots();
     count_work(rows, slots.size() / share_of_text);
-    append_document(rows, slots, slots.size(), place);
+    append_document(rows, slots, slots.size(), location);
     count_row(rows);
     return true;
 }
 
-bool take_text(row_set& rows, text_bytes start, std::size_t size, std::uint64_t place)
+bool take_text(row_set& rows, text_bytes start, std::size_t size, std::uint64_t location)
 {
-    assert(start.size() == size || (place != 0 && start.size() < size));
+    assert(start.size() == size || (location != 0 && start.size() < size));
     if (!has_shingles(*rows.signer, start))
         return false;
     count_work(rows, size);
-    append_document(rows, start, size, place);
+    append_document(rows, start, size, location);
     count_row(rows);
     return true;
 }
 
-void take_placed(row_set& rows, std::size_t size, std::uint64_t place)
+void take_placed(row_set& rows, std::size_t size, std::uint64_t location)
 {
-    assert(place != 0);
+    assert(location != 0);
     count_work(rows, rows.task.given ? size / share_of_text : size);
-    append_document(rows, {}, size, place);
+    append_document(rows, {}, size, location);
     count_row(rows);
 }
 
@@ -282,17 +282,17 @@ void open_signatures(row_set& rows)
     // While no more than this much of the budget is in use, signatures and keys are put in memory, and after that in
     // files.
     const std::size_t most = rows.budget->limit - rows.budget->limit / 4;
-    const std::size_t count = key_count(rows.task.shape);
+    const std::size_t count = key_count(rows.task.banding);
     memory_budget& budget = *rows.budget;
     const std::size_t chunk = chunk_for(budget, count, small_chunk);
     rows.keys = allocate<byte_store*>(*rows.owner, count);
-    rows.starts = open_shared_store(budget, large_chunk_for(budget), reading::often);
-    rows.rests = open_shared_store(budget, large_chunk_for(budget));
+    rows.first_slots = open_shared_store(budget, large_chunk_for(budget), reading::often);
+    rows.other_slots = open_shared_store(budget, large_chunk_for(budget));
     for (std::size_t i = 0; i < count; i++)
         rows.keys[i] = open_shared_store(budget, chunk, reading::in_order);
     // The data that is read most often gets memory first.
-    extend_store(*rows.starts, rows.count * std::uint64_t{start_bytes(rows)}, most);
-    extend_store(*rows.rests, rows.count * std::uint64_t{rest_bytes(rows)}, most);
+    extend_store(*rows.first_slots, rows.count * std::uint64_t{start_bytes(rows)}, most);
+    extend_store(*rows.other_slots, rows.count * std::uint64_t{rest_bytes(rows)}, most);
     for (std::size_t i = 0; i < count; i++)
         extend_store(*rows.keys[i], rows.count * std::uint64_t{sizeof(std::uint32_t)}, most);
 }
@@ -301,20 +301,20 @@ void sign_units(row_set& rows)
 {
     host& owner = *rows.owner;
     const task& task = rows.task;
-    assert(can_be_banded(task.scheme, task.shape.bands, task.shape.rows));
+    assert(can_be_banded(task.scheme, task.banding.bands, task.banding.rows));
     const std::uint32_t at_once = rows_at_once(*rows.shared);
     const std::size_t of_start = start_bytes(rows);
     const std::size_t of_rest = rest_bytes(rows);
     auto* const starts = allocate<std::uint8_t>(owner, at_once * of_start);
     auto* const rests = allocate<std::uint8_t>(owner, at_once * of_rest);
-    auto* const keys = allocate<std::uint32_t>(owner, at_once * key_count(task.shape));
-    auto* const places = allocate<std::uint64_t>(owner, at_once);
+    auto* const keys = allocate<std::uint32_t>(owner, at_once * key_count(task.banding));
+    auto* const locations = allocate<std::uint64_t>(owner, at_once);
     growing<std::uint8_t> document = {};
     std::uint8_t buffer[max_num_hashes * sizeof(std::uint32_t)];
     each_unit(rows, "signing rows", rows.count, at_once, [&](std::uint32_t first, std::uint32_t end) {
         const std::size_t count = end - first;
         if (owner.far)
-            expect_documents(rows, first, end, places);
+            expect_documents(rows, first, end, locations);
         for (std::size_t i = 0; i < count; i++) {
             pause(owner);
             const auto row = static_cast<std::uint32_t>(first + i);
@@ -325,11 +325,11 @@ void sign_units(row_set& rows)
             const std::uint8_t* const slots = kept_slots(rows, value, buffer);
             std::memcpy(starts + i * of_start, slots, of_start);
             std::memcpy(rests + i * of_rest, slots + of_start, of_rest);
-            make_keys(value, task.shape, scope_mask(rows, row), keys + i, count);
+            make_keys(value, task.banding, scope_mask(rows, row), keys + i, count);
         }
-        write_at(*rows.starts, first * std::uint64_t{of_start}, starts, count * of_start);
-        write_at(*rows.rests, first * std::uint64_t{of_rest}, rests, count * of_rest);
-        for (std::size_t i = 0; i < key_count(task.shape); i++)
+        write_at(*rows.first_slots, first * std::uint64_t{of_start}, starts, count * of_start);
+        write_at(*rows.other_slots, first * std::uint64_t{of_rest}, rests, count * of_rest);
+        for (std::size_t i = 0; i < key_count(task.banding); i++)
             write_at(*rows.keys[i], first * sizeof(*keys), keys + i * count, count * sizeof(*keys));
     });
 }
@@ -337,7 +337,7 @@ void sign_units(row_set& rows)
 std::size_t bytes_of_row(const row_set& rows)
 {
     return fixed_bytes + (rows.task.scoped ? sizeof(std::uint32_t) : 0) + start_bytes(rows) + rest_bytes(rows) +
-           key_count(rows.task.shape) * sizeof(std::uint32_t) + sizeof(std::uint64_t) +
+           key_count(rows.task.banding) * sizeof(std::uint32_t) + sizeof(std::uint64_t) +
            (rows.task.given ? 0 : sizeof(std::uint32_t));
 }
 
@@ -348,27 +348,27 @@ std::size_t document_size(row_set& rows, std::uint32_t row)
     return fetch_value<std::uint32_t>(*rows.document_sizes, row);
 }
 
-std::uint64_t place_to_read(row_set& rows, std::uint32_t row)
+std::uint64_t location_to_read(row_set& rows, std::uint32_t row)
 {
-    const std::uint64_t place = place_of_document(rows, row);
-    return place & kept_here ? 0 : place;
+    const std::uint64_t location = location_of_document(rows, row);
+    return location & in_store_bit ? 0 : location;
 }
 
 void set_brought(row_set& rows, std::uint32_t row, std::size_t store, std::uint64_t offset)
 {
     assert(offset >> store_shift == 0);
-    const std::uint64_t at = kept_here | std::uint64_t{store + 1} << store_shift | offset;
-    write_at(*rows.document_at, row * std::uint64_t{sizeof(at)}, &at, sizeof(at));
+    const std::uint64_t at = in_store_bit | std::uint64_t{store + 1} << store_shift | offset;
+    write_at(*rows.document_locations, row * std::uint64_t{sizeof(at)}, &at, sizeof(at));
 }
 
 text_bytes fetch_document(row_set& rows, std::uint32_t row, growing<std::uint8_t>& buffer)
 {
     assert(row < rows.count);
-    const std::uint64_t place = place_of_document(rows, row);
-    if (!(place & kept_here))
-        return rows.owner->read_again(*rows.owner, place);
-    const std::uint64_t store = (place & ~kept_here) >> store_shift;
-    const std::uint64_t at = place & ((std::uint64_t{1} << store_shift) - 1);
+    const std::uint64_t location = location_of_document(rows, row);
+    if (!(location & in_store_bit))
+        return rows.owner->read_again(*rows.owner, location);
+    const std::uint64_t store = (location & ~in_store_bit) >> store_shift;
+    const std::uint64_t at = location & ((std::uint64_t{1} << store_shift) - 1);
     byte_store& kept = store == 0 ? *rows.documents : *rows.brought[store - 1];
     const std::size_t size = document_size(rows, row);
     if (!in_place(kept, at, size))

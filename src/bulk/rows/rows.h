@@ -1,5 +1,5 @@
 // The rows that the engine works on, numbered from 0 in order of arrival. When a row arrives, the engine stores only
-// the row's document (a text, or the slots of a signature) or the place where the host can read the document again.
+// the row's document (a text, or the slots of a signature) or the location where the host can read the document again.
 // When all rows have arrived, the numbers of hashes, bands and rows per band are chosen from a sample of the rows,
 // unless the user has set them. Then all processes together make the signatures and the band keys (steps.h). Only 32
 // bits of a key are kept. Signatures and keys are in stores of their own. Only the host keeps the users' ids of rows.
@@ -21,7 +21,7 @@ namespace minhash::bulk {
 // What the engine should do with the rows.
 struct task {
     minhash::scheme scheme;              // the scheme of all signatures
-    band_choice shape;                   // bands and rows (core/bands.h); bands = 0: not chosen
+    minhash::banding banding;            // bands and rows (core/bands.h); bands = 0: not chosen
     double threshold;                    // the minimum similarity of near rows, 0 to 1
     bool exact;                          // texts are compared by their shingles, not by signatures
     std::uint32_t max_bucket;            // buckets of more rows are left out; 0: no limit
@@ -30,7 +30,7 @@ struct task {
     double recall = 0.99;                // the share of near pairs that an exact task should find
     bool whole_slots = false;            // signatures of texts are kept with all their bits, even in exact tasks
     bool given = false;                  // rows arrive as signatures, not as texts
-    std::optional<bands_plan> plan = {}; // how the shape was chosen; empty unless it was chosen by cost
+    std::optional<bands_plan> plan = {}; // how the banding was chosen; empty unless it was chosen by cost
 };
 
 // Whether documents are needed after signing, because they are compared.
@@ -45,16 +45,16 @@ struct row_set {
     // The scheme of the kept signatures. Slots of 8 bits are enough to choose which texts to compare, and slots of 2 or
     // 4 bits to choose which given signatures to compare.
     minhash::scheme kept;
-    minhash::scheme start; // the scheme of the slots in `starts`: the first slots, or all of them
+    minhash::scheme first_slots_scheme; // the scheme of the slots in `starts`: the first slots, or all of them
     std::uint32_t count;
     std::uint32_t first_count; // how many rows belong to the first of two queries; set by the caller
 
     byte_store* documents;          // texts in UTF-8, or slots, that the host cannot read again
     byte_store** brought;           // one store for each process: documents that were read again (far_documents.cpp)
-    byte_store* document_at;        // where the document of each row is
+    byte_store* document_locations; // where the document of each row is
     byte_store* document_sizes;     // the sizes of texts; null for signatures
-    byte_store* starts;             // the first slots of each row
-    byte_store* rests;              // the other slots of each row
+    byte_store* first_slots;        // the first slots of each row
+    byte_store* other_slots;        // the other slots of each row
     byte_store** keys;              // a store of keys for each band, then one for the keys of whole signatures
     host_signer* signer;            // signs texts; null if there are none
     const std::uint32_t* set_sizes; // if task.sets_only, the size of each row's set (containment.h)
@@ -71,7 +71,7 @@ struct row_set {
 };
 
 // How many keys a row has: one for each band, and one more for the whole signature.
-constexpr std::size_t key_count(band_choice shape) { return static_cast<std::size_t>(shape.bands) + 1; }
+constexpr std::size_t key_count(banding banding) { return static_cast<std::size_t>(banding.bands) + 1; }
 
 // Sets the task, and the schemes that are derived from it.
 void set_task(row_set& rows, const task& task);
@@ -84,18 +84,18 @@ row_set* make_rows(memory_budget& budget, task task, bool texts);
 void set_scope(row_set& rows, std::uint32_t scope);
 
 // Adds the next row, a signature, which must have the task's scheme. There can be no more than most_rows rows. The
-// signature of an empty set is near nothing, so it is not added, and the function returns false. If `place` is not 0,
-// the host can read the signature's stored slots again from this place, so the slots are not kept.
-bool take_signature(row_set& rows, const signature& value, std::uint64_t place = 0);
+// signature of an empty set is near nothing, so it is not added, and the function returns false. If `location` is not
+// 0, the host can read the signature's stored slots again from this location, so the slots are not kept.
+bool take_signature(row_set& rows, const signature& value, std::uint64_t location = 0);
 
-// Adds the next row, a text of `size` bytes. If `place` is not 0, the host can read the text again, and `start` may be
-// only the beginning of the text. If `start` has no shingles, no row is added, and the function returns false. If
+// Adds the next row, a text of `size` bytes. If `location` is not 0, the host can read the text again, and `start` may
+// be only the beginning of the text. If `start` has no shingles, no row is added, and the function returns false. If
 // `start` was only the beginning, the caller must then pass the whole text.
-bool take_text(row_set& rows, text_bytes start, std::size_t size, std::uint64_t place = 0);
+bool take_text(row_set& rows, text_bytes start, std::size_t size, std::uint64_t location = 0);
 
 // Adds the next row, of which only the size of its document is known. It has shingles, and the host can read its text,
-// or the stored slots of its signature, from this place.
-void take_placed(row_set& rows, std::size_t size, std::uint64_t place);
+// or the stored slots of its signature, from this location.
+void take_placed(row_set& rows, std::size_t size, std::uint64_t location);
 
 // Compares the signatures of a random sample of rows. Bands can be chosen from the result, which refers to `counts`
 // (tally_agreements()). Also computes the mean size of the documents in the sample.
@@ -111,14 +111,17 @@ inline bool in_one_scope(const row_set& rows, std::uint32_t a, std::uint32_t b)
     return !rows.task.scoped || rows.scopes.values[a] == rows.scopes.values[b];
 }
 
-inline std::size_t start_bytes(const row_set& rows) { return slot_bytes(rows.start.bits, rows.start.num_hashes); }
+inline std::size_t start_bytes(const row_set& rows)
+{
+    return slot_bytes(rows.first_slots_scheme.bits, rows.first_slots_scheme.num_hashes);
+}
 
 // Returns a row's first slots, as they are kept. The result points into the store or, if the slots had to be copied, to
 // the buffer. fetch_rest() returns the row's other slots in the same way.
 inline const void* fetch_start(const row_set& rows, std::uint32_t row, void* buffer)
 {
     const std::size_t bytes = start_bytes(rows);
-    return fetch(*rows.starts, row * std::uint64_t{bytes}, bytes, buffer);
+    return fetch(*rows.first_slots, row * std::uint64_t{bytes}, bytes, buffer);
 }
 
 inline std::size_t rest_bytes(const row_set& rows)
@@ -129,11 +132,11 @@ inline std::size_t rest_bytes(const row_set& rows)
 inline const void* fetch_rest(const row_set& rows, std::uint32_t row, void* buffer)
 {
     const std::size_t bytes = rest_bytes(rows);
-    return fetch(*rows.rests, row * std::uint64_t{bytes}, bytes, buffer);
+    return fetch(*rows.other_slots, row * std::uint64_t{bytes}, bytes, buffer);
 }
 
-// The place where the host can read a row's document again; 0 if the document is in a store of the engine.
-std::uint64_t place_to_read(row_set& rows, std::uint32_t row);
+// The location where the host can read a row's document again; 0 if the document is in a store of the engine.
+std::uint64_t location_to_read(row_set& rows, std::uint32_t row);
 
 // Records that the document of a row is now in rows.brought[store], at this offset.
 void set_brought(row_set& rows, std::uint32_t row, std::size_t store, std::uint64_t offset);

@@ -28,13 +28,13 @@ template <typename Take>
 void each_store(row_set& rows, Take&& take)
 {
     shared_rows& shared = *rows.shared;
-    take(rows.starts, shared.starts);
-    take(rows.rests, shared.rests);
+    take(rows.first_slots, shared.first_slots);
+    take(rows.other_slots, shared.other_slots);
     take(rows.documents, shared.documents);
-    take(rows.document_at, shared.document_at);
+    take(rows.document_locations, shared.document_locations);
     take(rows.document_sizes, shared.document_sizes);
     auto* const notes = find_shared<store_note>(rows, shared.keys);
-    for (std::size_t i = 0; notes != nullptr && i < key_count(rows.task.shape); i++)
+    for (std::size_t i = 0; notes != nullptr && i < key_count(rows.task.banding); i++)
         take(rows.keys[i], notes[i]);
 }
 
@@ -42,7 +42,7 @@ void each_store(row_set& rows, Take&& take)
 void drop_documents(const row_set& rows)
 {
     shared_rows& shared = *rows.shared;
-    for (store_note* const note : {&shared.documents, &shared.document_at, &shared.document_sizes}) {
+    for (store_note* const note : {&shared.documents, &shared.document_locations, &shared.document_sizes}) {
         rows.budget->used -= note->chunk_count * note->chunk_bytes;
         free_noted(*rows.owner, *note);
         *note = {};
@@ -67,7 +67,7 @@ void share_rows(row_set& rows)
         release(owner, rows.scopes.values);
     }
     if (!rows.task.sets_only)
-        allocate_shared<store_note>(owner, shared.keys, key_count(rows.task.shape));
+        allocate_shared<store_note>(owner, shared.keys, key_count(rows.task.banding));
     each_store(rows, [](byte_store* store, store_note& note) {
         if (store != nullptr)
             leave_store(store, note);
@@ -79,7 +79,7 @@ void open_views(row_set& rows)
 {
     const shared_rows& shared = *rows.shared;
     if (shared.keys != 0)
-        rows.keys = allocate<byte_store*>(*rows.owner, key_count(rows.task.shape));
+        rows.keys = allocate<byte_store*>(*rows.owner, key_count(rows.task.banding));
     each_store(rows, [&rows](byte_store*& store, const store_note& note) {
         store = has_store(note) ? open_view(*rows.budget, note) : nullptr;
     });
@@ -124,14 +124,14 @@ void do_step(row_set& rows, step what)
     shared.used = shared.filed = 0;
     if (shared.helped)
         owner.meet_workers(owner);
-    help(owner, shared.number, 0);
+    do_workers_part(owner, shared.number, 0);
     if (shared.helped)
         owner.meet_workers(owner);
     budget.used += shared.used;
     budget.filed += shared.filed;
 }
 
-void help(host& owner, shared_number number, std::uint32_t member)
+void do_workers_part(host& owner, shared_number number, std::uint32_t member)
 {
     shared_rows& shared = *find_shared<shared_rows>(owner, number);
     assert(member < shared.processes);

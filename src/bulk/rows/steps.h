@@ -50,10 +50,10 @@ struct shared_rows {
     std::uint64_t used;      // bytes in memory, in all stores that were left in this step; atomic
     std::uint64_t filed;     // bytes in files, in all stores that were left in this step; atomic
 
-    store_note starts;
-    store_note rests;
+    store_note first_slots;
+    store_note other_slots;
     store_note documents;
-    store_note document_at;
+    store_note document_locations;
     store_note document_sizes;
     shared_number keys; // a store_note for each band's keys, and one for the keys of whole signatures
     shared_number scopes;
@@ -84,8 +84,8 @@ struct shared_rows {
 
     // clusters.cpp
     shared_number parent;
-    shared_number groups;       // each member's store_note of its groups of large buckets
-    shared_number group_places; // a bucket_groups for each large bucket
+    shared_number groups;             // each member's store_note of its groups of large buckets
+    shared_number bucket_group_lists; // a bucket_groups for each large bucket
 
     shared_number containment; // a shared_containment
     shared_number weights;     // a shared_weights
@@ -122,7 +122,7 @@ void do_step(row_set& rows, step what);
 
 // Does one process's part of the current step. Process `member` calls this with its own host. `rows` is the number of
 // the memory that holds the shared_rows. From the shared_rows, a row_set is made for the step.
-void help(host& owner, shared_number rows, std::uint32_t member);
+void do_workers_part(host& owner, shared_number rows, std::uint32_t member);
 
 // Call this when there will be no more steps. Ends the workers, but keeps the rows.
 void end_steps(row_set& rows);

@@ -86,7 +86,7 @@ void find_twins(row_set& rows)
     rows.next = allocate_shared<std::uint32_t>(owner, shared.next, rows.count);
     std::iota(rows.leader, rows.leader + rows.count, 0);
     std::fill_n(rows.next, rows.count, no_row);
-    const int bits = slice_bits_for(rows, static_cast<std::size_t>(rows.task.shape.bands));
+    const int bits = slice_bits_for(rows, static_cast<std::size_t>(rows.task.banding.bands));
     shared.slice_bits = bits;
     bring_documents(rows);
     shared.slice_bits = slice_bits_for(rows, 1);
@@ -102,7 +102,7 @@ void find_twins_of_units(row_set& rows)
     start_verifier(same, rows);
     bucket_walk walk;
     start_walk(walk, rows, nullptr);
-    const auto band = static_cast<std::size_t>(rows.task.shape.bands);
+    const auto band = static_cast<std::size_t>(rows.task.banding.bands);
     for (std::uint64_t slice; (slice = next_unit(rows)) < slices;) {
         report(owner, "looking for rows that are the same", slice, slices);
         walk_slice(walk, band, static_cast<std::uint32_t>(slice), [&](std::span<const std::uint32_t> bucket) {

@@ -51,7 +51,7 @@ void walk_slice(bucket_walk& walk, std::size_t band, std::uint32_t slice, Visit&
 // The number of slices of all bands together.
 inline std::uint64_t unit_count(const row_set& rows)
 {
-    return static_cast<std::uint64_t>(rows.task.shape.bands) << rows.shared->slice_bits;
+    return static_cast<std::uint64_t>(rows.task.banding.bands) << rows.shared->slice_bits;
 }
 
 // Works on the next slice: calls visit(std::span<const std::uint32_t>) for the buckets of the slice. Returns false if
@@ -73,7 +73,7 @@ bool walk_next(bucket_walk& walk, const char* phase, Visit&& visit)
 // Call this before documents are compared. The call matters if the table with the documents is larger than memory. If
 // each comparison then read two documents from the table, the same pages would be read many times, each time with a
 // wait. So rows that may be compared are marked first. Then the documents of the marked rows are read once, in the
-// order of their places, and kept (far_documents.cpp).
+// order of their locations, and kept (far_documents.cpp).
 void bring_documents(row_set& rows);
 
 // Finds twins. A twin is a row that equals an earlier row, its leader. The leader represents the twin in banding. If

@@ -32,7 +32,7 @@ struct connector {
     growing<std::uint32_t> bucket;  // the rows of the current large bucket
     growing<std::uint32_t> roots;   // the root of each row of the bucket
     growing<std::uint32_t> grouped; // the bucket's groups, in the form in which they are written
-    std::uint32_t* places;          // for each root in the bucket: its number of rows, then where its next row goes
+    std::uint32_t* next_of_root;    // for each root in the bucket: its number of rows, then where its next row goes
 };
 
 bool are_connected(const connector& self, std::uint32_t a, std::uint32_t b)
@@ -80,9 +80,9 @@ void connect_some(connector& self, std::uint32_t size)
     constexpr std::size_t most_heads = 4;
     std::uint32_t heads[most_heads];
     std::size_t count = 0;
-    for (std::uint32_t place = 0; place < size; place++) {
-        const std::uint32_t row = self.bucket.values[place];
-        assert(place == 0 || self.bucket.values[place - 1] < row);
+    for (std::uint32_t ordinal = 0; ordinal < size; ordinal++) {
+        const std::uint32_t row = self.bucket.values[ordinal];
+        assert(ordinal == 0 || self.bucket.values[ordinal - 1] < row);
         bool connected = false;
         for (std::size_t i = 0; i < count && !connected; i++)
             connected = are_connected(self, heads[i], row);
@@ -104,32 +104,32 @@ std::uint32_t group_bucket(connector& self, std::uint32_t size)
     grow(owner, self.roots, 0, size);
     grow(owner, self.grouped, 0, std::size_t{size} + size / 2 + 1);
     const std::span<const std::uint32_t> roots(self.roots.values, size);
-    std::uint32_t* const places = self.places;
+    std::uint32_t* const ordinals = self.next_of_root;
     for (std::uint32_t i = 0; i < size; i++) {
         pause(owner);
         self.roots.values[i] = find_root(self.parent, self.bucket.values[i]);
-        places[roots[i]]++;
+        ordinals[roots[i]]++;
     }
     std::uint32_t end = 0;
     for (std::uint32_t i = 0; i < size; i++)
-        if (places[roots[i]] == 1)
+        if (ordinals[roots[i]] == 1)
             self.grouped.values[end++] = self.bucket.values[i];
     for (std::uint32_t i = 0; i < size; i++) {
         pause(owner);
-        std::uint32_t& place = places[roots[i]];
-        if (place == 1)
+        std::uint32_t& ordinal = ordinals[roots[i]];
+        if (ordinal == 1)
             continue;
-        if (!(place & size_mark)) {
-            self.grouped.values[end] = size_mark | place;
-            const std::uint32_t rows = place;
-            place = size_mark | (end + 1);
+        if (!(ordinal & size_mark)) {
+            self.grouped.values[end] = size_mark | ordinal;
+            const std::uint32_t rows = ordinal;
+            ordinal = size_mark | (end + 1);
             end += rows + 1;
         }
-        self.grouped.values[place++ & ~size_mark] = self.bucket.values[i];
+        self.grouped.values[ordinal++ & ~size_mark] = self.bucket.values[i];
     }
     assert(end <= size + size / 2);
     for (const std::uint32_t root : roots)
-        places[root] = 0;
+        ordinals[root] = 0;
     return end;
 }
 
@@ -154,7 +154,7 @@ struct group_reader {
 // row is connected with the group.
 void connect_in_bucket(connector& self, std::uint32_t row, std::uint32_t number)
 {
-    const bucket_groups groups = find_shared<bucket_groups>(*self.rows, self.rows->shared->group_places)[number];
+    const bucket_groups groups = find_shared<bucket_groups>(*self.rows, self.rows->shared->bucket_group_lists)[number];
     group_reader reader = {self.groups[groups.member], 0, {}};
     std::uint32_t* const met = self.candidates.met;
     const auto entry = [&](std::uint32_t i) {
@@ -220,9 +220,9 @@ void connect_bucket_units(row_set& rows)
     start_connector(self, rows);
     host& owner = *rows.owner;
     byte_store* const groups = open_shared_store(*rows.budget, chunk_for(*rows.budget, 1, groups_chunk));
-    auto* const places = find_shared<bucket_groups>(rows, rows.shared->group_places);
-    self.places = allocate<std::uint32_t>(owner, rows.count);
-    std::fill_n(self.places, rows.count, 0);
+    auto* const ordinals = find_shared<bucket_groups>(rows, rows.shared->bucket_group_lists);
+    self.next_of_root = allocate<std::uint32_t>(owner, rows.count);
+    std::fill_n(self.next_of_root, rows.count, 0);
     const std::uint32_t units = bucket_units(rows);
     for (std::uint64_t unit; (unit = next_unit(rows)) < units;) {
         report(owner, "verifying large buckets", unit, units);
@@ -230,14 +230,14 @@ void connect_bucket_units(row_set& rows)
         if (!has_bucket(rows, number))
             continue;
         std::uint32_t size = 0;
-        each_part(self.candidates, number, [&](std::span<const std::uint32_t> piece) {
+        each_piece_of_bucket(self.candidates, number, [&](std::span<const std::uint32_t> piece) {
             grow(owner, self.bucket, size, size + piece.size());
             std::copy(piece.begin(), piece.end(), self.bucket.values + size);
             size += static_cast<std::uint32_t>(piece.size());
         });
         connect_some(self, size);
         const std::uint32_t count = group_bucket(self, size);
-        places[unit] = {rows.member, count, groups->size};
+        ordinals[unit] = {rows.member, count, groups->size};
         append(*groups, self.grouped.values, count * sizeof(std::uint32_t));
     }
     leave_store(rows, groups, rows.shared->groups);
@@ -262,7 +262,7 @@ void connect(row_set& rows, cluster_emitter& emitter)
     shared_rows& shared = *rows.shared;
     start_components({allocate_shared<std::uint32_t>(owner, shared.parent, rows.count), rows.count});
     expect_stores(rows, shared.groups);
-    allocate_shared<bucket_groups>(owner, shared.group_places, bucket_units(rows));
+    allocate_shared<bucket_groups>(owner, shared.bucket_group_lists, bucket_units(rows));
     do_step(rows, step::connect_buckets);
     expect_pairs(rows);
     do_step(rows, step::connect_rows);

@@ -9,14 +9,14 @@ namespace minhash::bulk {
 
 namespace {
 
-// Documents are read in blocks of this many rows, and each block is sorted by place. Most scans return rows in the
-// order of places anyway.
+// Documents are read in blocks of this many rows, and each block is sorted by location. Most scans return rows in the
+// order of locations anyway.
 constexpr std::uint32_t rows_at_once = 16 * 1024;
 
 constexpr std::size_t most_chunk = 2 * 1024 * 1024;
 
 struct wanted_document {
-    std::uint64_t place;
+    std::uint64_t location;
     std::uint32_t row;
 };
 
@@ -66,17 +66,17 @@ void mark_bucket(verifier& check, std::span<const std::uint32_t> bucket)
     }
 }
 
-// Lists the marked rows in [first, end) whose documents must be read, in the order of the documents' places. Returns
+// Lists the marked rows in [first, end) whose documents must be read, in the order of the documents' locations. Returns
 // the number of listed rows.
 std::size_t find_wanted(row_set& rows, std::uint32_t first, std::uint32_t end, wanted_document* wanted)
 {
     std::size_t count = 0;
     for (std::uint32_t row = first; row < end; row++)
         if (is_marked(rows, row))
-            if (const std::uint64_t place = place_to_read(rows, row))
-                wanted[count++] = {place, row};
+            if (const std::uint64_t location = location_to_read(rows, row))
+                wanted[count++] = {location, row};
     std::sort(wanted, wanted + count, [](const wanted_document& a, const wanted_document& b) {
-        return a.place < b.place;
+        return a.location < b.location;
     });
     return count;
 }
@@ -115,14 +115,14 @@ void bring_units(row_set& rows)
     host& owner = *rows.owner;
     byte_store* const to = open_shared_store(*rows.budget, chunk_for(*rows.budget, 1, most_chunk));
     auto* const wanted = allocate<wanted_document>(owner, rows_at_once);
-    auto* const places = allocate<std::uint64_t>(owner, rows_at_once);
+    auto* const locations = allocate<std::uint64_t>(owner, rows_at_once);
     growing<std::uint8_t> buffer = {};
     const char* const phase = "reading rows to be compared";
     each_unit(rows, phase, rows.count, rows_at_once, [&](std::uint32_t first, std::uint32_t end) {
         const std::size_t count = find_wanted(rows, first, end, wanted);
         for (std::size_t i = 0; i < count; i++)
-            places[i] = wanted[i].place;
-        owner.expect_reads(owner, {places, count});
+            locations[i] = wanted[i].location;
+        owner.expect_reads(owner, {locations, count});
         for (std::size_t i = 0; i < count; i++) {
             report(owner, phase, first, rows.count);
             const text_bytes bytes = fetch_document(rows, wanted[i].row, buffer);

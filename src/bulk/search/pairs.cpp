@@ -23,7 +23,7 @@ void emit_across(const row_set& rows, pair_sink emit, const found_pair& near)
 
 // Emits each pair of a row that near.left represents and a row that near.right represents. If the two leaders are the
 // same, emits the pairs among the rows of this leader.
-void emit_all(const row_set& rows, pair_sink emit, const found_pair& near)
+void emit_pair_of_twins(const row_set& rows, pair_sink emit, const found_pair& near)
 {
     const auto [left, right, similarity] = near;
     assert(similarity >= rows.task.threshold);
@@ -51,7 +51,7 @@ void verify_bucket(pair_verifier& self, std::uint32_t row, std::uint32_t number)
 {
     const row_set& all = *self.candidates.rows;
     std::uint32_t* const met = self.candidates.met;
-    each_part(self.candidates, number, [&](std::span<const std::uint32_t> rows) {
+    each_piece_of_bucket(self.candidates, number, [&](std::span<const std::uint32_t> rows) {
         // Within one query, a row is compared only with later rows. `rows` is sorted, so they are at its end.
         const auto after = all.rights == nullptr ? std::upper_bound(rows.begin(), rows.end(), row) : rows.begin();
         rows = rows.subspan(static_cast<std::size_t>(after - rows.begin()));
@@ -126,12 +126,12 @@ void emit_pairs(row_set& rows, pair_sink emit)
     for (std::uint32_t row = 0; row < rows.count; row++) {
         report(owner, "returning pairs of equal rows", row, rows.count);
         if (rows.leader[row] == row && rows.next[row] != no_row)
-            emit_all(rows, emit, {row, row, 1});
+            emit_pair_of_twins(rows, emit, {row, row, 1});
     }
     std::uint64_t emitted = 0;
     each_found(rows, [&](const found_pair& near) {
         report(owner, "returning pairs", emitted++, found);
-        emit_all(rows, emit, near);
+        emit_pair_of_twins(rows, emit, near);
     });
 }
 

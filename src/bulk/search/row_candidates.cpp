@@ -229,7 +229,7 @@ void start_candidates(row_candidates& all, row_set& rows)
     all.large_rows = open_left(rows, shared.large_bucket_rows);
     all.met = allocate<std::uint32_t>(owner, rows.count);
     std::fill_n(all.met, rows.count, no_row);
-    grow(owner, all.buckets, 0, static_cast<std::size_t>(rows.task.shape.bands));
+    grow(owner, all.buckets, 0, static_cast<std::size_t>(rows.task.banding.bands));
     all.starts = allocate<std::uint64_t>(owner, (std::size_t{1} << shared.range_bits) + 1);
     all.collected = allocate<std::uint64_t>(owner, shared.range_count + std::size_t{1});
     all.collected[0] = 0;

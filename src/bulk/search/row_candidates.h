@@ -78,7 +78,7 @@ struct large_bucket {
 
 // Calls take(rows) for the rows of a large bucket, in order and piece by piece.
 template <typename Take>
-void each_part(row_candidates& all, std::uint32_t number, Take&& take)
+void each_piece_of_bucket(row_candidates& all, std::uint32_t number, Take&& take)
 {
     const std::uint32_t processes = all.rows->shared->processes;
     const std::uint32_t member = number % processes;

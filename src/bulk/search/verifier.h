@@ -16,7 +16,7 @@ struct verifier {
     row_set* rows;
     double least;                 // the minimum similarity of near rows
     std::uint32_t least_equal;    // near rows have at least this many equal slots; in exact tasks, a few have fewer
-    scheme start;                 // the scheme of the slots that are compared first
+    scheme first_slots_scheme;    // the scheme of the slots that are compared first
     std::uint32_t least_at_start; // like least_equal, but for these first slots alone; never more than least_equal
     void* slots[4];               // buffers for signatures that fetch() has to copy
     std::uint32_t first_slots;    // the row whose first slots are at first_at; first_at may point into slots[0]
@@ -32,43 +32,43 @@ struct verifier {
 };
 
 // Call this when all rows have been taken.
-void start_verifier(verifier& state, row_set& rows);
+void start_verifier(verifier& self, row_set& rows);
 
 // From now on verify() accepts any two rows of one scope.
-void accept_all(verifier& state);
+void accept_all(verifier& self);
 
 // Whether two rows may be near, judged by their signatures. This check comes before an exact comparison.
-bool may_be_near(verifier& state, std::uint32_t a, std::uint32_t b);
+bool may_be_near(verifier& self, std::uint32_t a, std::uint32_t b);
 
 // gather_starts() copies the first slots of many rows side by side, and each_likely() compares only these slots.
 // can_gather() returns whether slots have 8 bits, as gathering requires.
-bool can_gather(const verifier& state);
-void gather_starts(verifier& state, std::span<const std::uint32_t> rows);
+bool can_gather(const verifier& self);
+void gather_starts(verifier& self, std::span<const std::uint32_t> rows);
 
-// Calls take(other) for each gathered row that comes after the row at `place` and may be near that row. `count` rows
-// were gathered; `place` and `other` are positions among them.
+// Calls take(other) for each gathered row that comes after the row at `ordinal` and may be near that row. `count` rows
+// were gathered; `ordinal` and `other` are positions among them.
 template <typename Take>
-void each_likely(verifier& state, std::size_t place, std::size_t count, Take&& take)
+void each_likely(verifier& self, std::size_t ordinal, std::size_t count, Take&& take)
 {
-    assert(place < count && count <= state.agreements.room);
-    const std::uint32_t slots = state.start.num_hashes;
-    const std::uint8_t* const start = state.starts.values + place * slots;
-    std::uint16_t* const agreements = state.agreements.values;
-    count_agreements(start + slots, slots, count - place - 1, start, slots, agreements);
-    for (std::size_t other = place + 1; other < count; other++)
-        if (agreements[other - place - 1] >= state.least_at_start)
+    assert(ordinal < count && count <= self.agreements.room);
+    const std::uint32_t slots = self.first_slots_scheme.num_hashes;
+    const std::uint8_t* const start = self.starts.values + ordinal * slots;
+    std::uint16_t* const agreements = self.agreements.values;
+    count_agreements(start + slots, slots, count - ordinal - 1, start, slots, agreements);
+    for (std::size_t other = ordinal + 1; other < count; other++)
+        if (agreements[other - ordinal - 1] >= self.least_at_start)
             take(other);
 }
 
 // The similarity of two rows, if it reaches the threshold. A call is cheaper if `a` is the same row as in the previous
 // call.
-std::optional<double> verify(verifier& state, std::uint32_t a, std::uint32_t b);
+std::optional<double> verify(verifier& self, std::uint32_t a, std::uint32_t b);
 
 // Prefetches the part of a row that verify() reads first.
-[[gnu::always_inline]] inline void prefetch(const verifier& state, std::uint32_t row)
+[[gnu::always_inline]] inline void prefetch(const verifier& self, std::uint32_t row)
 {
-    const byte_store& starts = *state.rows->starts;
-    const std::size_t bytes = start_bytes(*state.rows);
+    const byte_store& starts = *self.rows->first_slots;
+    const std::size_t bytes = start_bytes(*self.rows);
     const std::uint64_t offset = row * std::uint64_t{bytes};
     if (!in_place(starts, offset, bytes))
         return;
@@ -79,6 +79,6 @@ std::optional<double> verify(verifier& state, std::uint32_t a, std::uint32_t b);
 
 // Whether two rows are in one scope and equal. In exact tasks, rows are equal if their sets of shingles are equal. In
 // other tasks, rows are equal if their signatures are equal.
-bool is_same(verifier& state, std::uint32_t a, std::uint32_t b);
+bool is_same(verifier& self, std::uint32_t a, std::uint32_t b);
 
 } // namespace minhash::bulk

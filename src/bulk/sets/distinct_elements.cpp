@@ -84,30 +84,30 @@ void insert(distinct_elements& set, std::size_t count)
 // set.repeats, and the others are entered again.
 void insert_first(distinct_elements& set, std::size_t count)
 {
-    assert(set.listed == 0 && set.leader == nullptr);
+    assert(set.listed == 0 && set.base == nullptr);
     if (count >= set.entries / 4 * 3)
         make_table(set, count);
     host& owner = *set.owner;
     grow(owner, set.repeats, 0, count);
-    grow(owner, set.places, 0, 2 * count + 1);
+    grow(owner, set.cells, 0, 2 * count + 1);
     const searched_elements in(set);
-    std::uint32_t* const places = set.places.values;
-    std::uint32_t* const displaced = places + count + 1;
+    std::uint32_t* const cells = set.cells.values;
+    std::uint32_t* const displaced = cells + count + 1;
     for (std::size_t number = count; number > 0; number--) {
-        const auto at = static_cast<std::uint32_t>(place_of(in.list[number], in.secret) & in.mask);
-        places[number] = at;
+        const auto at = static_cast<std::uint32_t>(first_cell(in.list[number], in.secret) & in.mask);
+        cells[number] = at;
         in.table[at] = static_cast<std::uint32_t>(number);
     }
     std::size_t gathered = 0;
     for (std::uint32_t number = 1; number <= count; number++) {
         displaced[gathered] = number;
-        gathered += in.table[places[number]] != number;
+        gathered += in.table[cells[number]] != number;
     }
     std::size_t repeats = 0;
     std::size_t others = 0;
     for (std::size_t i = 0; i < gathered; i++) {
         const std::uint32_t number = displaced[i];
-        const std::uint32_t there = in.table[places[number]];
+        const std::uint32_t there = in.table[cells[number]];
         const bool same = in.list[there] == in.list[number];
         set.repeats.values[repeats] = {number, there};
         displaced[others] = number;
@@ -134,10 +134,10 @@ constexpr std::uint8_t marked = 255;
 // for one.
 std::size_t mark(distinct_elements& set, std::uint64_t* elements, std::size_t count)
 {
-    const distinct_elements& leader = *set.leader;
-    assert(leader.listed < set.marks.room);
-    const searched_elements in(leader);
-    const std::size_t end = leader.listed + 1;
+    const distinct_elements& base = *set.base;
+    assert(base.listed < set.marks.room);
+    const searched_elements in(base);
+    const std::size_t end = base.listed + 1;
     std::uint8_t* const marks = set.marks.values;
     std::size_t expected = set.expected;
     std::size_t others = 0;
@@ -182,7 +182,7 @@ void add_parts(distinct_elements& set, std::size_t count, Write&& write)
         if (first)
             insert_first(set, part);
         else
-            insert(set, set.leader == nullptr ? part : mark(set, to, part));
+            insert(set, set.base == nullptr ? part : mark(set, to, part));
     }
 }
 
@@ -198,10 +198,10 @@ void start_elements(distinct_elements& set, std::size_t most)
     set.expected = 1;
     grow(owner, set.list, 0, 1);
     set.list.values[0] = 0;
-    make_table(set, std::min(most, set.leader == nullptr ? usual : usual_others));
-    if (set.leader == nullptr)
+    make_table(set, std::min(most, set.base == nullptr ? usual : usual_others));
+    if (set.base == nullptr)
         return;
-    const std::size_t marks = (set.leader->listed / 64 + 1) * 64 + 1;
+    const std::size_t marks = (set.base->listed / 64 + 1) * 64 + 1;
     grow(owner, set.marks, 0, marks);
     clear(owner, set.marks.values, marks);
 }
@@ -263,14 +263,14 @@ std::size_t count_shared(const distinct_elements& set, std::span<const std::uint
 
 std::size_t take_marks(distinct_elements& set, std::uint64_t* words)
 {
-    const distinct_elements& leader = *set.leader;
+    const distinct_elements& base = *set.base;
     std::uint8_t* const marks = set.marks.values;
-    for (std::size_t i = 0; i < leader.repeat_count; i++) {
-        const repeated_element& again = leader.repeats.values[i];
+    for (std::size_t i = 0; i < base.repeat_count; i++) {
+        const repeated_element& again = base.repeats.values[i];
         marks[again.first] |= marks[again.number];
         marks[again.number] = 0;
     }
-    return kernels->pack_marks(marks + 1, (leader.listed + 63) / 64, words);
+    return kernels->pack_marks(marks + 1, (base.listed + 63) / 64, words);
 }
 
 } // namespace minhash::bulk

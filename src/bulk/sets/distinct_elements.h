@@ -34,11 +34,11 @@ struct distinct_elements {
     bool repeating;
     growing<repeated_element> repeats;
     std::size_t repeat_count;
-    growing<std::uint32_t> places; // scratch
+    growing<std::uint32_t> cells; // scratch
 
     // Null, or a set that stays unchanged while elements are added to this one. If the leader has an element, the
     // element is not added, but marked in `marks`. This array is indexed by the numbers of the leader's elements.
-    const distinct_elements* leader;
+    const distinct_elements* base;
     growing<std::uint8_t> marks;
     std::size_t expected; // the number of the leader's element that will probably come next
 
@@ -62,7 +62,7 @@ struct searched_elements {
     // would go.
     std::uint32_t& entry(std::uint64_t element) const
     {
-        return table[probe(mask, place_of(element, secret), [this, element](std::size_t at) {
+        return table[probe(mask, first_cell(element, secret), [this, element](std::size_t at) {
             return table[at] == 0 || list[table[at]] == element;
         })];
     }

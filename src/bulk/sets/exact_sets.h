@@ -39,18 +39,18 @@ struct exact_sets {
     element_source source;
     std::uint32_t* sizes; // the size of each row's set, or not_counted
 
-    // The records of recently compared rows are in a ring. A place is a position in the ring, but counted on and on
-    // without wrapping: the word at a place is ring[place % ring_words].
+    // The records of recently compared rows are in a ring. An offset is a position in the ring, but counted on and on
+    // without wrapping: the word at an offset is ring[offset % ring_words].
     std::uint64_t* ring;
     std::size_t ring_words;
-    std::uint64_t ring_end; // the place where the next words will be written
-    std::uint64_t* places;  // where the records of rows start, indexed by the lowest bits of the row number
-    std::size_t place_mask;
+    std::uint64_t ring_end;        // the offset where the next words will be written
+    std::uint64_t* record_offsets; // where the records of rows start, indexed by the lowest bits of the row number
+    std::size_t offset_mask;
 
     distinct_elements loaded;       // the loaded row, in which other rows are looked up
     std::uint32_t loaded_row;       // the number of the loaded row, or no_row
-    std::uint64_t loaded_at;        // the place of the loaded row's record if the row is kept by itself; else nowhere
-    distinct_elements fresh;        // the elements of the row that was read last, except those also in `loaded`
+    std::uint64_t loaded_at;        // the offset of the loaded row's record if the row is kept by itself; else nowhere
+    distinct_elements incoming;     // the elements of the row that was read last, except those also in `loaded`
     distinct_elements others;       // the elements of one row that its leader lacks
     std::uint32_t others_row;       // the number of the row in `others`, or no_row
     growing<std::uint64_t> scratch; // memory for listing the elements of a kept row
@@ -62,11 +62,11 @@ struct exact_sets {
 
 // Starts the comparison of rows with numbers below `count`. The kept rows use about `bytes` bytes in total. Additional
 // memory is used for the sizes of all rows (four bytes each), and for the two rows that are being compared.
-void start_sets(exact_sets& state, host& owner, const element_source& source, std::uint32_t count, std::size_t bytes);
+void start_sets(exact_sets& self, host& owner, const element_source& source, std::uint32_t count, std::size_t bytes);
 
 // The Jaccard similarity of two rows if it is at least `least`. If not `exactly`, any number that is at least `least`
 // may be returned instead. A call is cheaper if one of its rows was also in the previous call.
-std::optional<double> compare(exact_sets& state, std::uint32_t a, std::uint32_t b, double least, bool exactly);
+std::optional<double> compare(exact_sets& self, std::uint32_t a, std::uint32_t b, double least, bool exactly);
 
 // The minimum number of shared elements with which two sets of these sizes reach the similarity `least`. If they cannot
 // reach it, the result is one more than the size of the smaller set.

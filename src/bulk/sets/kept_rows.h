@@ -14,22 +14,22 @@ constexpr std::size_t words_for(std::size_t bits) noexcept { return (bits + 63) 
 
 // The record of a row. If the row is kept by its leader, two equally long sets of bits follow the record: one for the
 // leader's elements, and one for hashes of the row's other elements. After the bits come these other elements. If the
-// row is kept by itself, its elements are in a list at the place `list`. The list of a leader is often written only
+// row is kept by itself, its elements are in a list at the offset `list`. The list of a leader is often written only
 // when it is needed. Most leaders are never compared again, because the rows of one leader are compared with each other
 // by their bits.
 struct kept_row {
-    std::uint64_t leader = nowhere; // where the leader's record is; nowhere: the row is kept by itself
-    std::uint64_t list = nowhere;   // where the row's list is; nowhere: the row has a leader, or no list yet
+    std::uint64_t base = nowhere; // where the leader's record is; nowhere: the row is kept by itself
+    std::uint64_t list = nowhere; // where the row's list is; nowhere: the row has a leader, or no list yet
     std::uint32_t row;
-    std::uint32_t bits = 0; // how many elements the leader's list has
-    std::uint32_t had = 0;  // how many of the leader's elements the row has
+    std::uint32_t bits = 0;             // how many elements the leader's list has
+    std::uint32_t shared_with_base = 0; // how many of the leader's elements the row has
 
     // If the row is kept by its leader, how many of its elements the leader lacks. If it is kept by itself, how long
     // its list is.
     std::uint32_t others = 0;
 
     std::uint32_t other_bits = 0;
-    std::uint32_t met = 0; // how many compared rows shared enough with this row to be kept by it
+    std::uint32_t comparisons = 0; // how many compared rows shared enough with this row to be kept by it
 
     const std::uint64_t* words() const { return reinterpret_cast<const std::uint64_t*>(this + 1); }
 
@@ -37,68 +37,68 @@ struct kept_row {
 
     const std::uint64_t* elements() const { return words() + 2 * words_for(bits); }
 
-    std::uint32_t count() const { return had + others; }
+    std::uint32_t count() const { return shared_with_base + others; }
 };
 
 constexpr std::size_t header_words = sizeof(kept_row) / sizeof(std::uint64_t);
 static_assert(sizeof(kept_row) % sizeof(std::uint64_t) == 0);
 
-// The words at a place in the ring; null if newer words have overwritten them, or if the place is `nowhere`. The result
-// is valid until something else is kept.
-inline std::uint64_t* find_at(const exact_sets& state, std::uint64_t place)
+// The words at an offset in the ring; null if newer words have overwritten them, or if the offset is `nowhere`. The
+// result is valid until something else is kept.
+inline std::uint64_t* find_at(const exact_sets& self, std::uint64_t offset)
 {
-    if (place >= state.ring_end || state.ring_end - place > state.ring_words)
+    if (offset >= self.ring_end || self.ring_end - offset > self.ring_words)
         return nullptr;
-    assert(place != nowhere);
-    return state.ring + place % state.ring_words;
+    assert(offset != nowhere);
+    return self.ring + offset % self.ring_words;
 }
 
-inline kept_row* record_at(const exact_sets& state, std::uint64_t place)
+inline kept_row* record_at(const exact_sets& self, std::uint64_t offset)
 {
-    return reinterpret_cast<kept_row*>(find_at(state, place));
+    return reinterpret_cast<kept_row*>(find_at(self, offset));
 }
 
 // The record of a row; null if this record, or the record of its leader, is no longer kept.
-inline const kept_row* record_of(const exact_sets& state, std::uint32_t row)
+inline const kept_row* record_of(const exact_sets& self, std::uint32_t row)
 {
-    const kept_row* const record = record_at(state, state.places[row & state.place_mask]);
+    const kept_row* const record = record_at(self, self.record_offsets[row & self.offset_mask]);
     if (record == nullptr || record->row != row)
         return nullptr;
-    return record->leader == nowhere || record_at(state, record->leader) != nullptr ? record : nullptr;
+    return record->base == nowhere || record_at(self, record->base) != nullptr ? record : nullptr;
 }
 
-// The place of the leader's record. If the row is kept by itself, the place of its own record.
-inline std::uint64_t leader_of(const exact_sets& state, const kept_row& record)
+// The offset of the leader's record. If the row is kept by itself, the offset of its own record.
+inline std::uint64_t leader_of(const exact_sets& self, const kept_row& record)
 {
-    return record.leader != nowhere ? record.leader : state.places[record.row & state.place_mask];
+    return record.base != nowhere ? record.base : self.record_offsets[record.row & self.offset_mask];
 }
 
-// Makes room for `words` words in the ring by overwriting the oldest ones. Returns the place of the room, or `nowhere`
+// Makes room for `words` words in the ring by overwriting the oldest ones. Returns the offset of the room, or `nowhere`
 // if `words` is too large.
-inline std::uint64_t take_room(exact_sets& state, std::size_t words)
+inline std::uint64_t take_room(exact_sets& self, std::size_t words)
 {
-    if (words > state.ring_words / 4)
+    if (words > self.ring_words / 4)
         return nowhere;
-    const std::size_t left = state.ring_words - state.ring_end % state.ring_words;
+    const std::size_t left = self.ring_words - self.ring_end % self.ring_words;
     if (left < words)
-        state.ring_end += left;
-    const std::uint64_t place = state.ring_end;
-    state.ring_end += words;
-    assert(place % state.ring_words + words <= state.ring_words);
-    return place;
+        self.ring_end += left;
+    const std::uint64_t offset = self.ring_end;
+    self.ring_end += words;
+    assert(offset % self.ring_words + words <= self.ring_words);
+    return offset;
 }
 
 // Makes room for the record of a row. Returns null if the record is too large.
-inline kept_row* keep(exact_sets& state, std::uint32_t row, std::size_t words)
+inline kept_row* keep(exact_sets& self, std::uint32_t row, std::size_t words)
 {
     assert(words >= header_words);
-    const std::uint64_t place = take_room(state, words);
-    if (place == nowhere)
+    const std::uint64_t offset = take_room(self, words);
+    if (offset == nowhere)
         return nullptr;
-    state.places[row & state.place_mask] = place;
-    if (state.others_row == row)
-        state.others_row = no_row;
-    return record_at(state, place);
+    self.record_offsets[row & self.offset_mask] = offset;
+    if (self.others_row == row)
+        self.others_row = no_row;
+    return record_at(self, offset);
 }
 
 } // namespace minhash::bulk

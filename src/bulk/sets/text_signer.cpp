@@ -10,15 +10,15 @@ namespace {
 
 // Cuts the first bytes of `left` into shingles, about `most` bytes, and removes these bytes from `left`. Returns true
 // if no bytes are left.
-bool cut_next(host_signer& state, text_bytes& left, std::size_t most)
+bool cut_next(host_signer& self, text_bytes& left, std::size_t most)
 {
-    pause(*state.owner);
+    pause(*self.owner);
     std::size_t bytes = std::min(left.size(), most);
     if (bytes < left.size())
         bytes = whole_characters(left.data(), bytes);
     const text_bytes slice = left.first(bytes);
     left = left.subspan(bytes);
-    cut(state.cutter, slice.data(), slice.size(), left.empty(), state.batch);
+    cut(self.cutter, slice.data(), slice.size(), left.empty(), self.batch);
     return left.empty();
 }
 
@@ -50,13 +50,13 @@ void text_source::rewind()
 
 bool text_source::next_batch() { return cut_next(state, left, slice_bytes); }
 
-bool has_shingles(host_signer& state, text_bytes text)
+bool has_shingles(host_signer& self, text_bytes text)
 {
     constexpr std::size_t at_once = 32; // one slice of this size is enough for most texts
-    start(state.cutter, state.scheme.shingles, state.scheme.seed);
-    while (!cut_next(state, text, at_once) && state.batch.count == 0)
+    start(self.cutter, self.scheme.shingles, self.scheme.seed);
+    while (!cut_next(self, text, at_once) && self.batch.count == 0)
         ;
-    return state.batch.count > 0;
+    return self.batch.count > 0;
 }
 
 } // namespace minhash::bulk

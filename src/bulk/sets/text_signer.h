@@ -30,9 +30,9 @@ struct text_source {
     bool next_batch();
 };
 
-inline text_source source_of(host_signer& state, text_bytes text) { return {state, text, text}; }
+inline text_source source_of(host_signer& self, text_bytes text) { return {self, text, text}; }
 
 // Whether a text has any shingles. If it has none, its signature is the signature of the empty set.
-bool has_shingles(host_signer& state, text_bytes text);
+bool has_shingles(host_signer& self, text_bytes text);
 
 } // namespace minhash::bulk

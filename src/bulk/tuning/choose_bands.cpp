@@ -72,7 +72,7 @@ work_costs costs_of(double text_bytes, bool exact) noexcept
     return {
         .hash = 1.5 + 1.5 * text_bytes / 1000,
         .band = 25,
-        .meeting = exact ? 25.0 : 40.0,
+        .shared_bucket = exact ? 25.0 : 40.0,
         .look = exact ? 90.0 : 150.0,
         .slot = 0.5,
         .check = 500 + 5 * text_bytes,
@@ -81,13 +81,13 @@ work_costs costs_of(double text_bytes, bool exact) noexcept
 
 double recall_to_expect(double promised) noexcept { return 1 - (1 - promised) / 4; }
 
-bands_plan foretell(const bands_wanted& wanted,
-                    int num_hashes,
-                    band_choice shape,
-                    agreement_counts sample,
-                    const work_costs& costs) noexcept
+bands_plan predict_cost(const bands_wanted& wanted,
+                        int num_hashes,
+                        banding banding,
+                        agreement_counts sample,
+                        const work_costs& costs) noexcept
 {
-    assert(sample.size() >= 2 && shape.bands >= 1 && shape.bands * shape.rows <= num_hashes);
+    assert(sample.size() >= 2 && banding.bands >= 1 && banding.bands * banding.rows <= num_hashes);
     const double slots = static_cast<double>(sample.size()) - 1;
     const int least = least_agreement(wanted.threshold, num_hashes, wanted.missed);
     const int start = std::min<int>(num_hashes, slots_at_start);
@@ -102,11 +102,11 @@ bands_plan foretell(const bands_wanted& wanted,
     double checks = 0;
     for (std::size_t equal = sample.size(); equal-- > 0;) {
         const double pairs = static_cast<double>(sample[equal]) * of_each;
-        const double share = share_of_band(static_cast<double>(equal), slots, shape.rows);
+        const double share = share_of_band(static_cast<double>(equal), slots, banding.rows);
         if (pairs == 0 || share == 0)
             continue;
-        const double met = share == 1 ? 1 : -std::expm1(shape.bands * std::log1p(-share));
-        meetings += pairs * share * shape.bands;
+        const double met = share == 1 ? 1 : -std::expm1(banding.bands * std::log1p(-share));
+        meetings += pairs * share * banding.bands;
         candidates += pairs * met;
         const double similarity = static_cast<double>(equal) / slots;
         rests += pairs * met * share_checked(similarity, start, least_at_start);
@@ -115,18 +115,18 @@ bands_plan foretell(const bands_wanted& wanted,
     }
     const double rows = std::max(wanted.rows, 1.0);
     const double signing = rows * num_hashes * costs.hash;
-    const double banding = rows * shape.bands * costs.band + meetings * costs.meeting;
+    const double grouping = rows * banding.bands * costs.band + meetings * costs.shared_bucket;
     const double rest = (num_hashes - start) * costs.slot;
     const double verifying = candidates * costs.look + rests * rest + checks * costs.check;
     return {
         .num_hashes = num_hashes,
-        .shape = shape,
+        .banding = banding,
         .candidates = candidates / rows,
         .checks = checks / rows,
         .meetings = meetings,
-        .cost = signing + banding + verifying,
+        .cost = signing + grouping + verifying,
         .signing = signing,
-        .banding = banding,
+        .grouping = grouping,
         .verifying = verifying,
         .look = costs.look,
     };
@@ -143,8 +143,8 @@ bands_plan choose_by_cost(const bands_wanted& wanted, agreement_counts sample, c
             const int bands = bands_for(wanted.threshold, rows, wanted.recall, num_hashes / rows);
             if (bands == 0)
                 break; // with more rows, the recall is even lower
-            const bands_plan plan = foretell(wanted, num_hashes, {bands, rows}, sample, costs);
-            if (best.shape.bands == 0 || plan.cost < best.cost)
+            const bands_plan plan = predict_cost(wanted, num_hashes, {bands, rows}, sample, costs);
+            if (best.banding.bands == 0 || plan.cost < best.cost)
                 best = plan;
         }
     };

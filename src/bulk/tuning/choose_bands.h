@@ -43,12 +43,12 @@ tally_agreements(host& owner, const scheme& scheme, std::span<const std::uint8_t
 
 // The cost of each kind of work, in nanoseconds.
 struct work_costs {
-    double hash;    // signing a row, for each hash
-    double band;    // banding a row, for each band
-    double meeting; // handling two rows that share a band, for each band that they share
-    double look;    // comparing the starts of a candidate's two signatures
-    double slot;    // comparing the rests of these signatures, for each slot
-    double check;   // comparing the texts of a candidate
+    double hash;          // signing a row, for each hash
+    double band;          // banding a row, for each band
+    double shared_bucket; // handling two rows that share a band, for each band that they share
+    double look;          // comparing the starts of a candidate's two signatures
+    double slot;          // comparing the rests of these signatures, for each slot
+    double check;         // comparing the texts of a candidate
 };
 
 // Costs for documents with this mean size in bytes, as measured (test/bench/RESULTS.md). In exact tasks, candidates
@@ -72,13 +72,13 @@ struct bands_wanted {
 
 struct bands_plan {
     int num_hashes;
-    band_choice shape; // bands = 0: no choice reaches the recall
-    double candidates; // the expected number of candidates per row
-    double checks;     // the expected number of comparisons of texts per row
-    double meetings;   // the expected total number; a candidate counts once for each band that its rows share
-    double cost;       // the cost of all rows in nanoseconds: the sum of the next three
+    minhash::banding banding; // bands = 0: no choice reaches the recall
+    double candidates;        // the expected number of candidates per row
+    double checks;            // the expected number of comparisons of texts per row
+    double meetings;          // the expected total number; a candidate counts once for each band that its rows share
+    double cost;              // the cost of all rows in nanoseconds: the sum of the next three
     double signing;
-    double banding;
+    double grouping;
     double verifying;
     double look; // the cost of comparing the starts of a candidate's signatures
 };
@@ -92,10 +92,10 @@ double recall_to_expect(double promised) noexcept;
 bands_plan choose_by_cost(const bands_wanted& wanted, agreement_counts sample, const work_costs& costs) noexcept;
 
 // Predicts the costs of a choice: this number of hashes, with these bands and rows.
-bands_plan foretell(const bands_wanted& wanted,
-                    int num_hashes,
-                    band_choice shape,
-                    agreement_counts sample,
-                    const work_costs& costs) noexcept;
+bands_plan predict_cost(const bands_wanted& wanted,
+                        int num_hashes,
+                        banding banding,
+                        agreement_counts sample,
+                        const work_costs& costs) noexcept;
 
 } // namespace minhash::bulk

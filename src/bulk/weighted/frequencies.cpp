@@ -28,9 +28,9 @@ std::size_t limit_of(std::size_t entries) { return entries / 8 * 5; }
 
 // The entry of a key. If the key is new, a free entry becomes its entry, and `fresh` is incremented.
 frequency&
-entry_of(frequency* table, std::size_t mask, std::uint64_t place, std::uint64_t key, bool alone, std::size_t& fresh)
+entry_of(frequency* table, std::size_t mask, std::uint64_t cell, std::uint64_t key, bool alone, std::size_t& fresh)
 {
-    for (std::size_t at = place & mask;; at = (at + 1) & mask) {
+    for (std::size_t at = cell & mask;; at = (at + 1) & mask) {
         const std::atomic_ref stored(table[at].key);
         std::uint64_t known = stored.load(std::memory_order_relaxed);
         if (known == 0) {
@@ -59,7 +59,6 @@ bool add_used(shared_weights& shared, std::size_t fresh)
     return false;
 }
 
-// Counts the shingles in self.keys.
 void count_keys(weighted_part& self, frequency* table, std::size_t count)
 {
     shared_weights& shared = *self.shared;
@@ -70,8 +69,8 @@ void count_keys(weighted_part& self, frequency* table, std::size_t count)
     std::size_t fresh = 0;
     for (std::size_t i = 0; i < count; i++) {
         if (i + fetched_ahead < count)
-            __builtin_prefetch(&table[place_of(keys[i + fetched_ahead], secret) & mask]);
-        frequency& found = entry_of(table, mask, place_of(keys[i], secret), keys[i], alone, fresh);
+            __builtin_prefetch(&table[first_cell(keys[i + fetched_ahead], secret) & mask]);
+        frequency& found = entry_of(table, mask, first_cell(keys[i], secret), keys[i], alone, fresh);
         if (alone)
             found.rows++;
         else
@@ -115,15 +114,15 @@ void make_directory(host& owner, shared_weights& shared, frequency* table)
     shared.known = known;
     shared.directory_bits = std::min(shared.range.bits, static_cast<int>(std::bit_width(shared.mask)));
     auto* const directory = const_cast<std::uint32_t*>(directory_of(shared, table));
-    const std::size_t places = std::size_t{1} << shared.directory_bits;
-    assert(known * sizeof(frequency) + (places + 1) * sizeof(std::uint32_t) <= (shared.mask + 1) * sizeof(frequency));
+    const std::size_t cells = std::size_t{1} << shared.directory_bits;
+    assert(known * sizeof(frequency) + (cells + 1) * sizeof(std::uint32_t) <= (shared.mask + 1) * sizeof(frequency));
     std::size_t at = 0;
-    for (std::size_t place = 0; place <= places; place++) {
-        if (place % 65536 == 0)
+    for (std::size_t cell = 0; cell <= cells; cell++) {
+        if (cell % 65536 == 0)
             pause(owner);
-        while (at < known && place_in_directory(shared, table[at].key) < place)
+        while (at < known && directory_entry(shared, table[at].key) < cell)
             at++;
-        directory[place] = static_cast<std::uint32_t>(at);
+        directory[cell] = static_cast<std::uint32_t>(at);
     }
 }
 
@@ -180,9 +179,9 @@ const frequency* find_frequency(const shared_weights& shared, const frequency* t
 {
     constexpr std::uint32_t few = 8;
     const std::uint32_t* const directory = directory_of(shared, table);
-    const std::size_t place = place_in_directory(shared, key);
-    const frequency* at = table + directory[place];
-    const frequency* const end = table + directory[place + 1];
+    const std::size_t cell = directory_entry(shared, key);
+    const frequency* at = table + directory[cell];
+    const frequency* const end = table + directory[cell + 1];
     if (end - at > few)
         at = std::lower_bound(at, end, key, [](const frequency& each, std::uint64_t to) { return each.key < to; });
     while (at < end && at->key < key)

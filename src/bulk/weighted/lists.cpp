@@ -106,7 +106,7 @@ std::size_t add_shingles(list_maker& self, std::uint32_t row, std::size_t listed
     const std::uint64_t* const keys = self.keys.values;
     const std::uint32_t* const directory = directory_of(shared, self.table);
     const auto prefetch_directory = [&](std::size_t i) {
-        __builtin_prefetch(&directory[place_in_directory(shared, keys[i])]);
+        __builtin_prefetch(&directory[directory_entry(shared, keys[i])]);
     };
     grow(*self.rows->owner, self.list, listed, listed + count);
     for (std::size_t i = 0; i < count; i++) {
@@ -115,7 +115,7 @@ std::size_t add_shingles(list_maker& self, std::uint32_t row, std::size_t listed
         if (i + 2 * fetched_ahead < count)
             prefetch_directory(i + 2 * fetched_ahead);
         if (i + fetched_ahead < count)
-            __builtin_prefetch(&self.table[directory[place_in_directory(shared, keys[i + fetched_ahead])]]);
+            __builtin_prefetch(&self.table[directory[directory_entry(shared, keys[i + fetched_ahead])]]);
         const frequency* const found = find_frequency(shared, self.table, keys[i]);
         if (found == nullptr) {
             self.singles[row]++;
@@ -147,14 +147,14 @@ void sort_list(list_maker& self, std::size_t listed)
             counts[byte][from[i] >> 8 * byte & 255]++;
     for (int byte = 0; byte < bytes; byte++) {
         pause(owner);
-        std::array<std::uint32_t, 256>& places = counts[byte];
-        if (places[from[0] >> 8 * byte & 255] == listed)
+        std::array<std::uint32_t, 256>& starts = counts[byte];
+        if (starts[from[0] >> 8 * byte & 255] == listed)
             continue;
         std::uint32_t before = 0;
-        for (std::uint32_t& place : places)
-            before += std::exchange(place, before);
+        for (std::uint32_t& start : starts)
+            before += std::exchange(start, before);
         for (std::size_t i = 0; i < listed; i++)
-            to[places[from[i] >> 8 * byte & 255]++] = from[i];
+            to[starts[from[i] >> 8 * byte & 255]++] = from[i];
         std::swap(from, to);
     }
     if (from != self.list.values)
@@ -184,7 +184,7 @@ void finish_row(list_maker& self, std::uint32_t row, std::size_t listed)
     const rare_plan plan =
         choose_rarest(self.choice, owner, list, {self.rows->task.threshold, self.shared->missed, norm, digest});
     self.plans[row] = plan;
-    self.rare_at[row] = place_in_stores(self.rows->member, self.rare->size);
+    self.rare_at[row] = offset_in_stores(self.rows->member, self.rare->size);
     append(*self.rare, self.choice.ids.values, plan.count * sizeof(std::uint32_t));
 }
 
@@ -216,7 +216,7 @@ void make_lists_of_units(row_set& rows)
                 sort_list(self, listed);
                 finish_row(self, row, listed);
             }
-            self.list_at[row] = place_in_stores(rows.member, self.made->size);
+            self.list_at[row] = offset_in_stores(rows.member, self.made->size);
             self.list_sizes[row] = static_cast<std::uint32_t>(listed);
             append(*self.made, self.list.values, listed * sizeof(listed_shingle));
         }

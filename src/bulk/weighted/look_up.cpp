@@ -4,8 +4,8 @@
 // Rows whose rarest shingles are indexed are met only by shingles that can be the first that both rows share. Then
 // further shingles are added to the scores of those that were met. Both depend on how much of the row's weight comes
 // before a shingle, and on the other row's norm: the more weight has gone by, the smaller the norms of rows that can
-// still be met. Norms only fall from place to place, so for each share of the row's weight there is a place from which
-// on rows can be met.
+// still be met. Norms only fall from ordinal to ordinal, so for each share of the row's weight there is an ordinal from
+// which on rows can be met.
 #include "bulk/components/union_find.h"
 #include "bulk/search/found_pairs.h"
 #include "bulk/weighted/look_up.h"
@@ -33,32 +33,32 @@ struct sought_shingle {
 
 struct rare_lookup : weighted_part {
     index_of_rare index;
-    float* scores; // for each place: the weight, or the number of draws, that the current row has of its indexed ones
+    float* scores; // for each ordinal: the weight, or the number of draws, that the current row has of its indexed ones
     growing<sought_shingle> sought;
     growing<std::uint32_t> met;
-    growing<std::uint64_t> enough; // places with enough score, and their scores
+    growing<std::uint64_t> enough; // ordinals with enough score, and their scores
     growing<listed_shingle> list;
     growing<listed_shingle> other;
     std::span<std::uint32_t> parent; // for clusters: rows that are connected are not compared
 
-    // The places that may be near the current row: they come after it in the order, and have norms large enough.
+    // The ordinals that may be near the current row: they come after it in the order, and have norms large enough.
     std::uint32_t from;
     std::uint32_t end;
 
-    // For each step: from which place on a shingle there can be the first that is shared, and from which place on it is
-    // counted.
+    // For each step: from which ordinal on a shingle there can be the first that is shared, and from which ordinal on
+    // it is counted.
     std::array<std::uint32_t, steps_of_weight + 1> meets_from;
     std::array<std::uint32_t, steps_of_weight + 1> counts_from;
 };
 
 constexpr double rounding = 1e-9;
 
-// The first place from `from` on whose row has at most this norm.
+// The first ordinal from `from` on whose row has at most this norm.
 std::uint32_t first_place(const rare_lookup& self, std::uint32_t from, double norm)
 {
     const std::uint32_t* const order = self.order + self.shared->first;
     const std::uint32_t* const at = std::partition_point(order + from,
-                                                         order + self.shared->shape.places,
+                                                         order + self.shared->dimensions.rows,
                                                          [&](auto row) { return self.norms[row] > norm; });
     return static_cast<std::uint32_t>(at - order);
 }
@@ -66,22 +66,22 @@ std::uint32_t first_place(const rare_lookup& self, std::uint32_t from, double no
 void find_places(rare_lookup& self, std::uint32_t position)
 {
     const std::uint32_t first = self.shared->first;
-    const std::uint32_t places = self.shared->shape.places;
+    const std::uint32_t ordinals = self.shared->dimensions.rows;
     const double threshold = self.rows->task.threshold;
-    self.from = position < first ? 0 : std::min(position - first + 1, places);
+    self.from = position < first ? 0 : std::min(position - first + 1, ordinals);
     self.end = first_place(self, self.from, threshold * threshold * self.norms[self.order[position]] * (1 - rounding));
 }
 
 // Two rows share at least t·sqrt(ab). If the weight a·(1 - share) of the row remains, this is at least `part` of what
 // they share if b is at most (1 - share)² a / (part·t)².
-void find_steps(rare_lookup& self, std::array<std::uint32_t, steps_of_weight + 1>& places, double norm, double part)
+void find_steps(rare_lookup& self, std::array<std::uint32_t, steps_of_weight + 1>& ordinals, double norm, double part)
 {
     std::uint32_t at = self.from;
     for (std::uint32_t step = 0; step <= steps_of_weight; step++) {
         const double root = (1 - static_cast<double>(step) / steps_of_weight) / (part * self.rows->task.threshold);
         if (root < 1 && at < self.end)
             at = std::min(first_place(self, at, root * root * norm * (1 + rounding)), self.end);
-        places[step] = at;
+        ordinals[step] = at;
     }
 }
 
@@ -93,7 +93,7 @@ std::size_t seek_shingles(rare_lookup& self, std::uint32_t row, std::span<const 
     grow(*self.rows->owner, self.sought, 0, list.size());
     sought_shingle* const sought = self.sought.values;
     std::size_t count = 0;
-    if (index.shape.drawn == index.shape.ids) {
+    if (index.dimensions.drawn == index.dimensions.ids) {
         for (const listed_shingle shingle : list) {
             sought[count] = {static_cast<std::uint32_t>(bucket_of(index, id_of(shingle), side)), 0, 0};
             count += passes_filter(index, id_of(shingle));
@@ -131,8 +131,8 @@ const std::uint32_t* find_posting(std::span<const std::uint32_t> bucket, std::ui
     return at;
 }
 
-// Adds the weight to the scores of the places in a bucket, from `from` on. Places that were not met before are added to
-// self.met. Returns how many there are then.
+// Adds the weight to the scores of the ordinals in a bucket, from `from` on. Ordinals that were not met before are
+// added to self.met. Returns how many there are then.
 std::size_t meet(rare_lookup& self,
                  std::span<const std::uint32_t> bucket,
                  rare_kind kind,
@@ -146,15 +146,15 @@ std::size_t meet(rare_lookup& self,
     float* const scores = self.scores;
     std::uint32_t* const list = self.met.values;
     for (const std::uint32_t* at = find_posting(bucket, make_posting(kind, from)); at < end && *at < last; at++) {
-        const std::uint32_t place = *at & (most_places - 1);
-        list[met] = place;
-        met += scores[place] == 0;
-        scores[place] += weight;
+        const std::uint32_t ordinal = *at & (most_places - 1);
+        list[met] = ordinal;
+        met += scores[ordinal] == 0;
+        scores[ordinal] += weight;
     }
     return met;
 }
 
-// Adds the weight to the scores of the places in a bucket that have been met.
+// Adds the weight to the scores of the ordinals in a bucket that have been met.
 void count_met(rare_lookup& self,
                std::span<const std::uint32_t> bucket,
                rare_kind kind,
@@ -173,7 +173,7 @@ void count_met(rare_lookup& self,
     }
 }
 
-// Makes the scores of all places that the sought shingles meet. Returns how many there are in self.met.
+// Makes the scores of all ordinals that the sought shingles meet. Returns how many there are in self.met.
 std::size_t make_scores(rare_lookup& self, std::size_t count)
 {
     constexpr std::size_t ahead = 8;
@@ -191,7 +191,7 @@ std::size_t make_scores(rare_lookup& self, std::size_t count)
             __builtin_prefetch(bucket_at(i + ahead).data());
         const auto bucket = bucket_at(i);
         pause(*self.rows->owner);
-        if (index.shape.drawn > 0)
+        if (index.dimensions.drawn > 0)
             met = meet(self, bucket, rare_kind::drawn, self.from, 1, met);
         if (const std::uint32_t from = self.meets_from[sought[i].step]; from < self.end)
             met = meet(self, bucket, rare_kind::first, from, sought[i].weight, met);
@@ -214,25 +214,25 @@ float weight_needed(const rare_lookup& self, std::uint32_t row, double norm)
     return static_cast<float>(more_indexed * self.rows->task.threshold * std::sqrt(self.norms[row] * norm));
 }
 
-// Writes the places with enough score, and their scores, to self.enough. Returns their number. Clears all scores.
+// Writes the ordinals with enough score, and their scores, to self.enough. Returns their number. Clears all scores.
 std::size_t choose_met(rare_lookup& self, std::uint32_t row, std::size_t met)
 {
-    const index_of_rare_shape& shape = self.index.shape;
-    const std::uint32_t* const places = self.met.values;
+    const rare_index_dimensions& dimensions = self.index.dimensions;
+    const std::uint32_t* const ordinals = self.met.values;
     grow(*self.rows->owner, self.enough, 0, met + 1);
-    // What any place needs. Most have less, so what they need is not even read.
+    // What any ordinal needs. Most have less, so what they need is not even read.
     float least = static_cast<float>(least_drawn);
-    if (shape.drawn < shape.ids) {
+    if (dimensions.drawn < dimensions.ids) {
         const double norm = self.norms[self.order[self.shared->first + self.end - 1]];
         const float weight = weight_needed(self, row, norm);
-        least = shape.drawn > 0 ? std::min(least, weight) : weight;
+        least = dimensions.drawn > 0 ? std::min(least, weight) : weight;
     }
     least *= enough_score;
     std::size_t count = 0;
     for (std::size_t i = 0; i < met; i++) {
-        const float score = std::exchange(self.scores[places[i]], 0.0F);
-        self.enough.values[count] = make_entry(places[i], std::bit_cast<std::uint32_t>(score));
-        count += score >= least && score >= self.index.needed[places[i]];
+        const float score = std::exchange(self.scores[ordinals[i]], 0.0F);
+        self.enough.values[count] = make_entry(ordinals[i], std::bit_cast<std::uint32_t>(score));
+        count += score >= least && score >= self.index.needed[ordinals[i]];
     }
     return count;
 }
@@ -243,7 +243,7 @@ bool may_be_near(const rare_lookup& self, std::uint32_t row, std::uint32_t other
     return self.plans[other].first == 0 || score >= weight_needed(self, row, self.norms[other]) * enough_score;
 }
 
-void look_up(rare_lookup& self, std::uint32_t position, found_pairs& found)
+void look_up_rare_row(rare_lookup& self, std::uint32_t position, found_pairs& found)
 {
     const shared_weights& shared = *self.shared;
     const row_set& rows = *self.rows;
@@ -254,7 +254,7 @@ void look_up(rare_lookup& self, std::uint32_t position, found_pairs& found)
     find_places(self, position);
     if (self.from >= self.end)
         return;
-    if (shared.shape.drawn < shared.shape.ids) {
+    if (shared.dimensions.drawn < shared.dimensions.ids) {
         find_steps(self, self.meets_from, self.norms[row], 1);
         find_steps(self, self.counts_from, self.norms[row], 1 - more_indexed);
     }
@@ -289,21 +289,21 @@ void look_up_rare_units(row_set& rows)
     const shared_weights& shared = *self.shared;
     host& owner = *rows.owner;
     self.lists = open_left(rows, shared.lists);
-    self.index = open_index(find_shared<char>(rows, shared.index), shared.shape);
+    self.index = open_index(find_shared<char>(rows, shared.index), shared.dimensions);
     self.meets_from.fill(no_row); // unless any of the rarest shingles are indexed
     self.counts_from.fill(no_row);
-    self.scores = allocate<float>(owner, shared.shape.places);
-    clear(owner, self.scores, shared.shape.places);
+    self.scores = allocate<float>(owner, shared.dimensions.rows);
+    clear(owner, self.scores, shared.dimensions.rows);
     if (rows.shared->parent != 0)
         self.parent = {find_shared<std::uint32_t>(rows, rows.shared->parent), rows.count};
     found_pairs found;
     start_found(found, rows);
-    const std::uint32_t end = shared.first + shared.shape.places;
+    const std::uint32_t end = shared.first + shared.dimensions.rows;
     each_range(found, [&](std::uint32_t range) {
         const std::uint32_t from = range * rows_looked_up_at_once;
         report(owner, "looking for near rows", from, end);
         for (std::uint32_t position = from; position < std::min(end, from + rows_looked_up_at_once); position++)
-            look_up(self, position, found);
+            look_up_rare_row(self, position, found);
     });
     end_found(found);
 }

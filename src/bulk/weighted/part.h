@@ -67,12 +67,12 @@ struct shared_weights {
     // Rows by descending norm. The index and the found pairs identify a row by its position in this order.
     shared_number order;
     shared_number index;
-    index_of_rare_shape shape;
+    rare_index_dimensions dimensions;
     std::uint32_t first; // the position of the first row of the current part of the index
 };
 
 // A shingle of a list: its frequency, and its id below. Lists are sorted, so the rarest shingles come first. An id is
-// the place of a shingle's key among the keys of all shingles that several rows have, in ascending order. So lists do
+// the rank of a shingle's key among the keys of all shingles that several rows have, in ascending order. So lists do
 // not depend on how shingles were counted.
 using listed_shingle = std::uint64_t;
 
@@ -125,19 +125,19 @@ std::size_t read_keys(weighted_part& self, std::uint32_t row);
 // Where a row's bytes are in the stores of the members.
 constexpr int member_shift = 48;
 
-inline std::uint64_t place_in_stores(std::uint32_t member, std::uint64_t offset)
+inline std::uint64_t offset_in_stores(std::uint32_t member, std::uint64_t offset)
 {
     return std::uint64_t{member} << member_shift | offset;
 }
 
 template <typename Value>
 std::span<const Value>
-fetch_values(byte_store* const* stores, std::uint64_t place, std::size_t count, growing<Value>& buffer, host& owner)
+fetch_values(byte_store* const* stores, std::uint64_t at, std::size_t count, growing<Value>& buffer, host& owner)
 {
     if (count == 0)
         return {};
-    byte_store& store = *stores[place >> member_shift];
-    const std::uint64_t offset = place & ((std::uint64_t{1} << member_shift) - 1);
+    byte_store& store = *stores[at >> member_shift];
+    const std::uint64_t offset = at & ((std::uint64_t{1} << member_shift) - 1);
     if (!in_place(store, offset, count * sizeof(Value)))
         grow(owner, buffer, 0, count);
     return {static_cast<const Value*>(fetch(store, offset, count * sizeof(Value), buffer.values)), count};
@@ -192,7 +192,7 @@ inline const std::uint32_t* directory_of(const shared_weights& shared, const fre
     return reinterpret_cast<const std::uint32_t*>(table + shared.known);
 }
 
-inline std::size_t place_in_directory(const shared_weights& shared, std::uint64_t key)
+inline std::size_t directory_entry(const shared_weights& shared, std::uint64_t key)
 {
     return ((key >> 32) - shared.range.from) >> (shared.range.bits - shared.directory_bits);
 }

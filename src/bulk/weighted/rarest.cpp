@@ -98,22 +98,23 @@ std::size_t filter_bits_for(std::uint64_t ids) noexcept { return std::max<std::s
 
 } // namespace
 
-std::size_t index_bytes(const index_of_rare_shape& shape) noexcept
+std::size_t index_bytes(const rare_index_dimensions& dimensions) noexcept
 {
-    return filter_bits_for(shape.ids) / 8 +
-           (buckets_for(shape.ids) * shape.sides + 1 + shape.places + shape.ids) * sizeof(std::uint32_t);
+    return filter_bits_for(dimensions.ids) / 8 +
+           (buckets_for(dimensions.ids) * dimensions.sides + 1 + dimensions.rows + dimensions.ids) *
+               sizeof(std::uint32_t);
 }
 
-index_of_rare open_index(void* memory, const index_of_rare_shape& shape) noexcept
+index_of_rare open_index(void* memory, const rare_index_dimensions& dimensions) noexcept
 {
     index_of_rare index = {};
-    index.shape = shape;
-    index.mask = buckets_for(shape.ids) - 1;
-    index.filter_mask = filter_bits_for(shape.ids) - 1;
+    index.dimensions = dimensions;
+    index.mask = buckets_for(dimensions.ids) - 1;
+    index.filter_mask = filter_bits_for(dimensions.ids) - 1;
     index.filter = static_cast<std::uint64_t*>(memory);
     index.starts = reinterpret_cast<std::uint32_t*>(index.filter + (index.filter_mask + 1) / 64);
-    index.needed = reinterpret_cast<float*>(index.starts + (index.mask + 1) * shape.sides + 1);
-    index.postings = reinterpret_cast<std::uint32_t*>(index.needed + shape.places);
+    index.needed = reinterpret_cast<float*>(index.starts + (index.mask + 1) * dimensions.sides + 1);
+    index.postings = reinterpret_cast<std::uint32_t*>(index.needed + dimensions.rows);
     return index;
 }
 

@@ -74,36 +74,36 @@ inline rare_kind kind_of(const rare_plan& plan, std::uint32_t number)
     return plan.first == 0 ? rare_kind::drawn : number < plan.first ? rare_kind::first : rare_kind::further;
 }
 
-inline std::uint32_t make_posting(rare_kind kind, std::uint32_t place)
+inline std::uint32_t make_posting(rare_kind kind, std::uint32_t ordinal)
 {
-    return static_cast<std::uint32_t>(kind) << kind_shift | place;
+    return static_cast<std::uint32_t>(kind) << kind_shift | ordinal;
 }
 
-struct index_of_rare_shape {
-    std::uint32_t places; // the number of rows in the index
-    std::uint32_t sides;  // 2 if there are two queries: their rows are in separate buckets
-    std::uint64_t ids;    // the total number of ids of these rows, less than 2^32
-    std::uint64_t drawn;  // how many of them are draws
+struct rare_index_dimensions {
+    std::uint32_t rows;  // the number of rows in the index
+    std::uint32_t sides; // 2 if there are two queries: their rows are in separate buckets
+    std::uint64_t ids;   // the total number of ids of these rows, less than 2^32
+    std::uint64_t drawn; // how many of them are draws
 };
 
-// The index: the places of rows, grouped into buckets by the ids that were chosen. A bucket may have several ids, so a
-// score may be too high. All arrays are in one block of the caller's memory.
+// The index: the ordinals of rows, grouped into buckets by the ids that were chosen. A bucket may have several ids, so
+// a score may be too high. All arrays are in one block of the caller's memory.
 struct index_of_rare {
-    index_of_rare_shape shape;
+    rare_index_dimensions dimensions;
     std::size_t mask;
     std::size_t filter_mask;
     std::uint64_t* filter;   // a bit for each id, or for several: whether any row has it. Small enough for the cache
     std::uint32_t* starts;   // where each bucket starts in `postings`, and where the last one ends
-    float* needed;           // for each place, the score that its row needs to be compared
-    std::uint32_t* postings; // kinds and places, in ascending order within a bucket
+    float* needed;           // for each ordinal, the score that its row needs to be compared
+    std::uint32_t* postings; // kinds and ordinals, in ascending order within a bucket
 };
 
-std::size_t index_bytes(const index_of_rare_shape& shape) noexcept;
-index_of_rare open_index(void* memory, const index_of_rare_shape& shape) noexcept;
+std::size_t index_bytes(const rare_index_dimensions& dimensions) noexcept;
+index_of_rare open_index(void* memory, const rare_index_dimensions& dimensions) noexcept;
 
 inline std::size_t bucket_of(const index_of_rare& index, std::uint32_t id, std::uint32_t side) noexcept
 {
-    return (id & index.mask) * index.shape.sides + side;
+    return (id & index.mask) * index.dimensions.sides + side;
 }
 
 inline void add_to_filter(const index_of_rare& index, std::uint32_t id) noexcept

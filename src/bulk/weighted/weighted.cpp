@@ -41,7 +41,6 @@ void free_left(row_set& rows, shared_number& notes)
     notes = 0;
 }
 
-// Counts the rows of each row's scope.
 void count_scopes(row_set& rows, shared_weights& shared)
 {
     host& owner = *rows.owner;
@@ -53,7 +52,7 @@ void count_scopes(row_set& rows, shared_weights& shared)
         pause(owner);
         const std::uint32_t scope = rows.scopes.values[row];
         const std::uint32_t before = numbers.count;
-        const auto hash = static_cast<std::uint32_t>(place_of(scope) >> 32);
+        const auto hash = static_cast<std::uint32_t>(first_cell(scope) >> 32);
         const std::uint32_t number =
             number_of(numbers, hash, [&](std::uint32_t known) { return scopes[known] == scope; });
         if (number == before) {
@@ -149,7 +148,7 @@ void find_same(weighted_search& self)
         rows.leader[row] = row;
         if (part.singles[row] > 0)
             continue;
-        const auto hash = static_cast<std::uint32_t>(place_of(part.digests[row]) >> 32);
+        const auto hash = static_cast<std::uint32_t>(first_cell(part.digests[row]) >> 32);
         const std::uint32_t count = numbers.count;
         const std::uint32_t number =
             number_of(numbers, hash, [&](std::uint32_t known) { return are_equal(self, leaders[known], row, buffer); });
@@ -203,43 +202,43 @@ rare_plan plan_at(const weighted_search& self, std::uint32_t position)
 
 // Chooses the rows of the next part of the index: from position `from` on, as many as fit into `room` bytes, but at
 // least one.
-index_of_rare_shape shape_from(const weighted_search& self, std::uint32_t from, std::size_t room)
+rare_index_dimensions dimensions_from(const weighted_search& self, std::uint32_t from, std::size_t room)
 {
     constexpr std::uint64_t most = std::numeric_limits<std::int32_t>::max();
     const row_set& rows = *self.part.rows;
-    index_of_rare_shape shape = {0, self.part.shared->crossing ? 2U : 1U, 0, 0};
-    while (from + shape.places < rows.count && shape.places < most_places) {
+    rare_index_dimensions dimensions = {0, self.part.shared->crossing ? 2U : 1U, 0, 0};
+    while (from + dimensions.rows < rows.count && dimensions.rows < most_places) {
         pause(*rows.owner);
-        const rare_plan plan = plan_at(self, from + shape.places);
-        index_of_rare_shape next = shape;
-        next.places++;
+        const rare_plan plan = plan_at(self, from + dimensions.rows);
+        rare_index_dimensions next = dimensions;
+        next.rows++;
         next.ids += plan.count;
         next.drawn += plan.first == 0 ? plan.count : 0;
-        if (shape.places > 0 && (next.ids > most || index_bytes(next) > room))
+        if (dimensions.rows > 0 && (next.ids > most || index_bytes(next) > room))
             break;
-        shape = next;
+        dimensions = next;
     }
-    return shape;
+    return dimensions;
 }
 
-// Calls take(place, row, id, kind) for all ids of the rows of the current part of the index, from the last place to the
-// first.
+// Calls take(ordinal, row, id, kind) for all ids of the rows of the current part of the index, from the last ordinal to
+// the first.
 template <typename Take>
 void each_id(weighted_search& self, Take&& take)
 {
     const weighted_part& part = self.part;
     host& owner = *part.rows->owner;
     const shared_weights& shared = *part.shared;
-    for (std::uint32_t place = shared.shape.places; place-- > 0;) {
+    for (std::uint32_t ordinal = shared.dimensions.rows; ordinal-- > 0;) {
         report(owner,
                "making the index of rare shingles",
-               shared.first + (shared.shape.places - place),
+               shared.first + (shared.dimensions.rows - ordinal),
                part.rows->count);
-        const std::uint32_t row = part.order[shared.first + place];
-        const rare_plan plan = plan_at(self, shared.first + place);
+        const std::uint32_t row = part.order[shared.first + ordinal];
+        const rare_plan plan = plan_at(self, shared.first + ordinal);
         std::uint32_t number = 0;
         for (const std::uint32_t id : fetch_values(self.rare, part.rare_at[row], plan.count, self.ids, owner))
-            take(place, row, id, kind_of(plan, number++));
+            take(ordinal, row, id, kind_of(plan, number++));
     }
 }
 
@@ -254,17 +253,17 @@ void index_rows(weighted_search& self, std::uint32_t from)
     shared.first = from;
     shared.index = 0;
     for (std::size_t room = std::max<std::size_t>(rows.budget->limit / 4, 4096); shared.index == 0; room /= 2) {
-        shared.shape = shape_from(self, from, room);
-        shared.index = owner.allocate_shared(owner, index_bytes(shared.shape), shared.shape.places == 1);
+        shared.dimensions = dimensions_from(self, from, room);
+        shared.index = owner.allocate_shared(owner, index_bytes(shared.dimensions), shared.dimensions.rows == 1);
     }
-    index_of_rare index = open_index(find_shared<char>(rows, shared.index), shared.shape);
-    const std::size_t buckets = (index.mask + 1) * shared.shape.sides;
+    index_of_rare index = open_index(find_shared<char>(rows, shared.index), shared.dimensions);
+    const std::size_t buckets = (index.mask + 1) * shared.dimensions.sides;
     const auto bucket_for = [&](std::uint32_t row, std::uint32_t id) {
         return bucket_of(index, id, shared.crossing && row >= rows.first_count ? 1 : 0);
     };
     clear(owner, index.starts, buckets + 1);
-    for (std::uint32_t place = 0; place < shared.shape.places; place++)
-        index.needed[place] = part.plans[part.order[from + place]].needed * enough_score;
+    for (std::uint32_t ordinal = 0; ordinal < shared.dimensions.rows; ordinal++)
+        index.needed[ordinal] = part.plans[part.order[from + ordinal]].needed * enough_score;
     clear(owner, index.filter, (index.filter_mask + 1) / 64);
     each_id(self, [&](std::uint32_t, std::uint32_t row, std::uint32_t id, rare_kind) {
         index.starts[bucket_for(row, id)]++;
@@ -278,11 +277,11 @@ void index_rows(weighted_search& self, std::uint32_t from)
         end += index.starts[i];
         index.starts[i] = end;
     }
-    assert(end == shared.shape.ids);
+    assert(end == shared.dimensions.ids);
     for (const rare_kind wanted : {rare_kind::drawn, rare_kind::further, rare_kind::first})
-        each_id(self, [&](std::uint32_t place, std::uint32_t row, std::uint32_t id, rare_kind kind) {
+        each_id(self, [&](std::uint32_t ordinal, std::uint32_t row, std::uint32_t id, rare_kind kind) {
             if (kind == wanted)
-                index.postings[--index.starts[bucket_for(row, id)]] = make_posting(kind, place);
+                index.postings[--index.starts[bucket_for(row, id)]] = make_posting(kind, ordinal);
         });
 }
 
@@ -294,10 +293,10 @@ void search_part(weighted_search& self)
     host& owner = *rows.owner;
     shared_weights& shared = *part.shared;
     shared_rows& all = *rows.shared;
-    const std::uint32_t count = shared.first + shared.shape.places;
+    const std::uint32_t count = shared.first + shared.dimensions.rows;
     all.range_count = (count + rows_looked_up_at_once - 1) / rows_looked_up_at_once;
     expect_pairs(rows);
-    const std::size_t bytes = index_bytes(shared.shape);
+    const std::size_t bytes = index_bytes(shared.dimensions);
     rows.budget->used += bytes;
     do_step(rows, step::look_up_rare);
     rows.budget->used -= bytes;
@@ -339,7 +338,7 @@ weighted_search search(row_set& rows, bool crossing, bool for_clusters)
         const std::span parent(allocate_shared<std::uint32_t>(owner, rows.shared->parent, rows.count), rows.count);
         start_components(parent);
     }
-    for (std::uint32_t from = 0; from < rows.count; from += shared.shape.places) {
+    for (std::uint32_t from = 0; from < rows.count; from += shared.dimensions.rows) {
         index_rows(self, from);
         search_part(self);
     }

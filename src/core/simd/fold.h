@@ -22,12 +22,12 @@ struct lead_tables {
 
 constexpr lead_tables make_lead_tables(const u8 (&flags)[64])
 {
-    lead_tables scheme = {};
+    lead_tables made = {};
     for (int low_half = 0; low_half < 16; low_half++) {
-        scheme.c_d.of[low_half] = static_cast<u8>(flags[low_half] | flags[16 + low_half] << 4);
-        scheme.e_f.of[low_half] = static_cast<u8>(flags[32 + low_half] | flags[48 + low_half] << 4);
+        made.c_d.of[low_half] = static_cast<u8>(flags[low_half] | flags[16 + low_half] << 4);
+        made.e_f.of[low_half] = static_cast<u8>(flags[32 + low_half] | flags[48 + low_half] << 4);
     }
-    return scheme;
+    return made;
 }
 
 constexpr lead_tables lead_flags[3] = {
@@ -112,13 +112,13 @@ MINHASH_INLINE u64 find_changed(bytes given, [[maybe_unused]] bytes next, [[mayb
 
 // If `fold` is set, case is folded. If `punctuation` is set, punctuation is a separator, as white space always is.
 template <bool fold, bool punctuation>
-std::size_t fold_front(folder& state, const u8* text, std::size_t bytes_given, u8* out, std::size_t& written)
+std::size_t fold_front(folder& self, const u8* text, std::size_t bytes_given, u8* out, std::size_t& written)
 {
     std::size_t at = 0;
     u8* to = out;
-    if (state.gap)
+    if (self.gap)
         *to++ = ' ';
-    u64 after_separator = state.gap || !state.started; // 1 if a separator that comes next is dropped
+    u64 after_separator = self.gap || !self.started; // 1 if a separator that comes next is dropped
 
     // If punctuation is a separator, half of all vectors have a space after punctuation, which is dropped. So a branch
     // on whether anything is dropped would be unpredictable.
@@ -150,7 +150,7 @@ std::size_t fold_front(folder& state, const u8* text, std::size_t bytes_given, u
         if (punctuation) {
             dashes &= follows_separator;
             if (__builtin_expect(dashes != 0, 0)) {
-                const bool after_dash = at == 0 ? state.after_dash : text[at - 1] == '-';
+                const bool after_dash = at == 0 ? self.after_dash : text[at - 1] == '-';
                 taken = smaller(taken, find_minus(from, dashes, after_dash));
                 if (taken == 0)
                     return taken;
@@ -188,25 +188,25 @@ std::size_t fold_front(folder& state, const u8* text, std::size_t bytes_given, u
     }
 
     if (at > 0)
-        state.after_dash = punctuation && text[at - 1] == '-';
+        self.after_dash = punctuation && text[at - 1] == '-';
 
     // A separator at the end is held back until something follows it.
-    state.gap = to > out && after_separator;
-    to -= state.gap;
-    state.started |= to > out;
-    state.gap &= state.started;
+    self.gap = to > out && after_separator;
+    to -= self.gap;
+    self.started |= to > out;
+    self.gap &= self.started;
     written = static_cast<std::size_t>(to - out);
     return at;
 }
 
-std::size_t fold(folder& state, const u8* text, std::size_t bytes_given, u8* out, std::size_t& written) noexcept
+std::size_t fold(folder& self, const u8* text, std::size_t bytes_given, u8* out, std::size_t& written) noexcept
 {
-    const bool words = state.how.of == unit::word;
-    if (!state.how.fold)
-        return fold_front<false, false>(state, text, bytes_given, out, written);
+    const bool words = self.how.of == unit::word;
+    if (!self.how.fold)
+        return fold_front<false, false>(self, text, bytes_given, out, written);
     if (words)
-        return fold_front<true, true>(state, text, bytes_given, out, written);
-    return fold_front<true, false>(state, text, bytes_given, out, written);
+        return fold_front<true, true>(self, text, bytes_given, out, written);
+    return fold_front<true, false>(self, text, bytes_given, out, written);
 }
 
 bool is_ascii(const u8* text, std::size_t count) noexcept

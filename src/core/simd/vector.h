@@ -107,11 +107,11 @@ struct vecs {
 template <typename Make>
 MINHASH_INLINE vecs each(Make make)
 {
-    vecs scheme;
+    vecs made;
 #pragma GCC unroll 4
     for (std::size_t index = 0; index < chains; index++)
-        scheme.of[index] = make(index);
-    return scheme;
+        made.of[index] = make(index);
+    return made;
 }
 
 MINHASH_INLINE vecs operator*(const vecs& a, u32 b)
@@ -258,8 +258,8 @@ MINHASH_INLINE u32* append(u32* to, vec value, u32 bits)
 #if defined(MINHASH_AVX512) || defined(__AVX2__)
 #define MINHASH_HAS_SPREAD 1
 
-// The inverse of append(): moves the first lanes, in order, to the places whose bits are set in `bits`. The lanes at
-// all other places become 0xFFFFFFFF.
+// The inverse of append(): moves the first lanes, in order, to the positions whose bits are set in `bits`. The lanes at
+// all other positions become 0xFFFFFFFF.
 MINHASH_INLINE vec spread(vec value, u32 bits)
 {
 #if defined(MINHASH_AVX512)

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t lanes64 = lanes / 2;
 
-// Loads eight bytes from each of `count` places in the text. The places are in ascending order.
+// Loads eight bytes from each of `count` positions in the text. The positions are in ascending order.
 MINHASH_INLINE vec64 load_each(const u8* text, const u32* at, std::size_t count)
 {
     const auto one_by_one = [&] {
@@ -26,8 +26,8 @@ MINHASH_INLINE vec64 load_each(const u8* text, const u32* at, std::size_t count)
     const u32 base = at[0];
     if (at[count - 1] - base > 64 - 8)
         return one_by_one();
-    const __m256i places = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at));
-    const __m512i offsets = _mm512_cvtepu32_epi64(_mm256_sub_epi32(places, _mm256_set1_epi32(static_cast<int>(base))));
+    const __m256i where = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at));
+    const __m512i offsets = _mm512_cvtepu32_epi64(_mm256_sub_epi32(where, _mm256_set1_epi32(static_cast<int>(base))));
     const __m512i first_of_lane = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 0, 0, 0, 0, 0, 0, 0, 8, 8, 8, 8, 8, 8, 8, 8));
     const __m512i byte_of_lane = _mm512_set1_epi64(0x0706050403020100);
     const __m512i order = _mm512_add_epi8(_mm512_shuffle_epi8(offsets, first_of_lane), byte_of_lane);
@@ -36,7 +36,7 @@ MINHASH_INLINE vec64 load_each(const u8* text, const u32* at, std::size_t count)
     if (count < lanes64)
         return one_by_one();
     const auto pair = [&](std::size_t index) {
-        const u64 two = in_register(load_as<u64>(at + index)); // one load for two places
+        const u64 two = in_register(load_as<u64>(at + index)); // one load for two positions
         const __m128 front = (__m128)_mm_loadu_si64(text + static_cast<u32>(two));
         return (__m128i)_mm_loadh_pi(front, reinterpret_cast<const __m64*>(text + (two >> 32)));
     };

@@ -6,13 +6,13 @@
 
 namespace minhash::pg {
 
-std::span<Datum> make_band_keys(const signature& value, const banding& shape)
+std::span<Datum> make_band_keys(const signature& value, const banding& banding)
 {
-    check_bands(shape, value.scheme);
-    const int bands = value.empty() ? 0 : shape.bands;
+    check_bands(banding, value.scheme);
+    const int bands = value.empty() ? 0 : banding.bands;
     Datum* const keys = static_cast<Datum*>(palloc(sizeof(Datum) * (bands + 1)));
     for (int band = 0; band < bands; band++)
-        keys[band] = Int64GetDatum(band_key(value, band, shape.rows));
+        keys[band] = Int64GetDatum(band_key(value, band, banding.rows));
     return {keys, static_cast<std::size_t>(bands)};
 }
 

@@ -132,10 +132,10 @@ constexpr int most_parts = 65536;
             errhint("Only lsh_distributed_pairs() is meant to call this function."));
 }
 
-// Calls `take(values)` for each row of a query, except rows with a NULL. Call each_row() between SPI_connect() and
-// SPI_finish(). Memory that `take` allocates in the current context is freed after every `at_once` rows.
+// Calls `take(values)` for each row of a query, except rows with a NULL. Call each_row_of_query() between SPI_connect()
+// and SPI_finish(). Memory that `take` allocates in the current context is freed after every `at_once` rows.
 template <int count, typename Take>
-void each_row(const char* query, const Oid (&types)[count], long at_once, Take take)
+void each_row_of_query(const char* query, const Oid (&types)[count], long at_once, Take take)
 {
     SPIParseOpenOptions options = {};
     options.read_only = true;
@@ -319,7 +319,7 @@ MINHASH_FUNCTION(lsh_scatter)
         static_cast<key_entry*>(MemoryContextAllocHuge(CurrentMemoryContext, sizeof(key_entry) * blocks.room * parts));
     blocks.counts = static_cast<std::uint32_t*>(palloc0(sizeof(std::uint32_t) * parts));
     const char* const query = text_to_cstring(PG_GETARG_TEXT_PP(0));
-    each_row(query, {INT8OID, INT8ARRAYOID}, 1000, [&](const Datum* values) {
+    each_row_of_query(query, {INT8OID, INT8ARRAYOID}, 1000, [&](const Datum* values) {
         const std::int64_t id = DatumGetInt64(values[0]);
         ArrayType* const keys = DatumGetArrayTypeP(values[1]);
         if (ARR_HASNULL(keys))
@@ -364,7 +364,7 @@ MINHASH_FUNCTION(lsh_gather)
     constexpr std::uint64_t end = std::uint64_t{1} << (8 * block_key_bytes);
     for (std::uint64_t lower = 0, upper = end; lower < end; lower = upper, upper = end) {
         entries.count = 0;
-        each_row(query, {BYTEAOID}, 100, [&](const Datum* values) {
+        each_row_of_query(query, {BYTEAOID}, 100, [&](const Datum* values) {
             bytea* const stored = DatumGetByteaPP(values[0]);
             const stored_block block = open_block(stored, places);
             for (std::size_t i = 0; i < block.count; i++) {

@@ -21,28 +21,29 @@ namespace minhash::pg {
 MINHASH_FUNCTION(lsh_probability)
 {
     const double similarity = arg_fraction(fcinfo, 0, "similarity");
-    const banding shape = arg_banding(fcinfo, 1);
-    PG_RETURN_FLOAT8(band_probability(similarity, shape.bands, shape.rows));
+    const banding banding = arg_banding(fcinfo, 1);
+    PG_RETURN_FLOAT8(band_probability(similarity, banding.bands, banding.rows));
 }
 
 // lsh_threshold(bands, rows) -> float8, by the rule of thumb (1 / bands)^(1 / rows)
 MINHASH_FUNCTION(lsh_threshold)
 {
-    const banding shape = arg_banding(fcinfo, 0);
-    PG_RETURN_FLOAT8(threshold_rule(shape.bands, shape.rows));
+    const banding banding = arg_banding(fcinfo, 0);
+    PG_RETURN_FLOAT8(threshold_rule(banding.bands, banding.rows));
 }
 
 // lsh_curve(bands, rows, steps) -> (similarity, probability) rows
 MINHASH_FUNCTION(lsh_curve)
 {
-    const banding shape = arg_banding(fcinfo, 0);
+    const banding banding = arg_banding(fcinfo, 0);
     const int steps = arg_between(fcinfo, 2, "steps", 1, 1000000);
     const ReturnSetInfo& result = start_rows(fcinfo);
     for (int step = 0; step <= steps; step++) {
         CHECK_FOR_INTERRUPTS();
         const double similarity = static_cast<double>(step) / steps;
-        put_row(result,
-                {Float8GetDatum(similarity), Float8GetDatum(band_probability(similarity, shape.bands, shape.rows))});
+        put_row(
+            result,
+            {Float8GetDatum(similarity), Float8GetDatum(band_probability(similarity, banding.bands, banding.rows))});
     }
     return static_cast<Datum>(0);
 }
@@ -68,7 +69,7 @@ double arg_weight(FunctionCallInfo fcinfo, int argument)
     return PG_ARGISNULL(argument) ? default_weight : PG_GETARG_FLOAT8(argument);
 }
 
-band_choice choose_as_asked(FunctionCallInfo fcinfo, double threshold, int num_hashes, double recall)
+banding choose_as_asked(FunctionCallInfo fcinfo, double threshold, int num_hashes, double recall)
 {
     text* const rule = PG_GETARG_TEXT_PP(at_rule);
     const std::string_view rule_name = view(rule);
@@ -102,7 +103,7 @@ MINHASH_FUNCTION(lsh_params)
             PG_RETURN_NULL();
     const int num_hashes = arg_between(fcinfo, at_num_hashes, "num_hashes", 1, max_num_hashes);
     const auto [threshold, recall] = arg_aim(fcinfo, at_threshold, at_recall);
-    const band_choice chosen = choose_as_asked(fcinfo, threshold, num_hashes, recall);
+    const banding chosen = choose_as_asked(fcinfo, threshold, num_hashes, recall);
     if (chosen.bands == 0)
         fail_no_choice(threshold, num_hashes, recall);
 

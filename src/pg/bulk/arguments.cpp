@@ -100,7 +100,7 @@ bulk_request arg_bulk(const call_form& form)
     if (PG_ARGISNULL(at(arg_bands)) != PG_ARGISNULL(at(arg_rows)))
         fail_half_banding();
     if (!PG_ARGISNULL(at(arg_bands))) {
-        wanted.shape = arg_banding(fcinfo, at(arg_bands));
+        wanted.banding = arg_banding(fcinfo, at(arg_bands));
         if (!PG_ARGISNULL(at(arg_recall)))
             ereport(ERROR,
                     errcode(ERRCODE_INVALID_PARAMETER_VALUE),

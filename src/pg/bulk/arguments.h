@@ -13,7 +13,7 @@ enum class verification { by_default, estimate, exact };
 struct bulk_request {
     double threshold;
     double recall;
-    banding shape; // bands = 0: still to be chosen (choice.cpp)
+    minhash::banding banding; // bands = 0: still to be chosen (choice.cpp)
     verification verify;
     int max_bucket;                      // 0: no limit
     scheme texts;                        // how texts are signed
@@ -56,7 +56,6 @@ struct call_form {
     id_form ids;
 };
 
-// The position of an argument in this form of the function.
 inline int position_of(const call_form& form, int argument)
 {
     return argument + (form.ids != id_form::bigints && argument > arg_query ? 1 : 0);

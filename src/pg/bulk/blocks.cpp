@@ -1,5 +1,5 @@
 // Each process appends a record for each of its rows to a store of its own. The records are in the order of the rows'
-// places, because a process gets blocks in rising order. They are grouped into runs of rows between which no other
+// locations, because a process gets blocks in rising order. They are grouped into runs of rows between which no other
 // process has any row. The session's process merges the runs in the order of their blocks.
 #include "pg/bulk/blocks.h"
 #include "pg/compat.h"
@@ -40,7 +40,7 @@ struct shared_scan {
     bulk::shared_number runs;   // each process's store_note of its runs
     scheme texts;
     std::size_t allowance; // how many bytes each process may keep in memory
-    int table;             // the number of the table in places
+    int table;             // the number of the table in locations
     int scope_column;      // 0: none
     int rank_column;
     Oid short_id; // for convert_id()
@@ -63,7 +63,7 @@ struct run {
 
 // A record is this struct, the header of the signature if there is one, and then the serialized id, scope and rank.
 struct row_head {
-    std::uint64_t place;
+    std::uint64_t location;
     std::uint32_t size;
     row_content content;
 };
@@ -271,7 +271,7 @@ void record_row(recorder& self, TupleTableSlot* slot, const ItemPointerData& at)
         end_run(self);
     if (self.current.rows == 0)
         self.current = {self.rows->size, 0, 0, block};
-    const row_head head = {place_at(self.scan->table, at), 0, no_value ? row_content::null : row_content::value};
+    const row_head head = {location_at(self.scan->table, at), 0, no_value ? row_content::null : row_content::value};
     append_record(self, slot, head, convert_id(self.scan->short_id, id), value);
     self.current.rows++;
     self.last = block;
@@ -292,19 +292,19 @@ void scan_part(bulk_host& host, shared_scan& scan, QueryDesc* running)
     self.rows = bulk::open_shared_store(budget, chunk, bulk::reading::in_order);
     self.runs = bulk::open_shared_store(budget, std::min<std::size_t>(chunk, 64 * 1024), bulk::reading::in_order);
 
-    EState* const state = running->estate;
+    EState* const estate = running->estate;
     SeqScanState* const node = scan_of(running);
-    const MemoryContext former = MemoryContextSwitchTo(state->es_query_cxt);
+    const MemoryContext former = MemoryContextSwitchTo(estate->es_query_cxt);
     void* const blocks = bulk::find_shared<char>(host, scan.blocks);
     node->ss.ss_currentScanDesc =
         begin_parallel_scan(node->ss.ss_currentRelation, static_cast<ParallelTableScanDesc>(blocks));
     const MemoryContext row_memory =
-        AllocSetContextCreate(state->es_query_cxt, "minhash_lsh scanned row", ALLOCSET_DEFAULT_SIZES);
+        AllocSetContextCreate(estate->es_query_cxt, "minhash_lsh scanned row", ALLOCSET_DEFAULT_SIZES);
     for (;;) {
         bulk::pause(host);
         MemoryContextReset(row_memory);
-        MemoryContextSwitchTo(state->es_query_cxt);
-        ResetPerTupleExprContext(state);
+        MemoryContextSwitchTo(estate->es_query_cxt);
+        ResetPerTupleExprContext(estate);
         TupleTableSlot* const slot = ExecProcNode(running->planstate);
         if (TupIsNull(slot))
             break;
@@ -352,7 +352,7 @@ void take_run(bulk_call& call, const char* at, std::uint32_t rows)
         row_head head;
         memcpy(&head, at, sizeof(head));
         at += sizeof(head);
-        scanned_row row = {head.place, head.size, head.content, at, 0, 0, 0, true, true};
+        scanned_row row = {head.location, head.size, head.content, at, 0, 0, 0, true, true};
         if (!call.from_texts)
             at += header_bytes;
         bool no_id;
@@ -366,7 +366,7 @@ void take_run(bulk_call& call, const char* at, std::uint32_t rows)
     }
 }
 
-// Passes the rows of all processes to the engine, in the order of their places.
+// Passes the rows of all processes to the engine, in the order of their locations.
 void merge_runs(bulk_call& call, const shared_scan& scan)
 {
     const auto* const rows = bulk::find_shared<bulk::store_note>(call, scan.rows);

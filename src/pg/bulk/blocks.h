@@ -3,7 +3,7 @@
 // blocks to the processes. The rows are then numbered in the order of the blocks, so they are the same, in the same
 // order, with any number of workers.
 //
-// The values themselves are not passed on, because any process can read them again from their places (reread.h).
+// The values themselves are not passed on, because any process can read them again from their locations (reread.h).
 #pragma once
 
 #include "pg/bulk/call.h"

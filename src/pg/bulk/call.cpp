@@ -157,17 +157,18 @@ std::uint32_t number_of_scope(bulk_call& call, Datum scope, bool null)
 
 // If a text can be read again, tries to pass only its beginning to the engine. Returns false if this is not possible,
 // or if the beginning has no shingles. The engine then needs the whole text.
-bool take_beginning(bulk_call& call, Datum value, std::uint64_t place)
+bool take_beginning(bulk_call& call, Datum value, std::uint64_t location)
 {
     text_beginning start;
-    return place != 0 && beginning_of(value, start) && bulk::take_text(*call.rows, start.bytes, start.size, place);
+    return location != 0 && beginning_of(value, start) &&
+           bulk::take_text(*call.rows, start.bytes, start.size, location);
 }
 
 // Passes a value to the engine, which keeps only values that cannot be read again. Returns false if the value is an
 // empty set, which is near nothing.
 bool take_value(bulk_call& call, TupleTableSlot* slot, Datum id, Datum value)
 {
-    const std::uint64_t place = place_of_row(call.again);
+    const std::uint64_t location = location_of_row(call.again);
     signature given;
     if (!call.from_texts)
         given = decode_next(call, PG_DETOAST_DATUM(value), id);
@@ -179,11 +180,11 @@ bool take_value(bulk_call& call, TupleTableSlot* slot, Datum id, Datum value)
         bulk::set_scope(*call.rows, number_of_scope(call, scope, null));
     }
     if (!call.from_texts)
-        return bulk::take_signature(*call.rows, given, place);
-    if (take_beginning(call, value, place))
+        return bulk::take_signature(*call.rows, given, location);
+    if (take_beginning(call, value, location))
         return true;
     const bulk::text_bytes whole = utf8_of(call, DatumGetTextPP(value));
-    return bulk::take_text(*call.rows, whole, whole.size(), place);
+    return bulk::take_text(*call.rows, whole, whole.size(), location);
 }
 
 // The same for a value that another process has read.
@@ -196,14 +197,14 @@ bool take_scanned_value(bulk_call& call, const scanned_row& row)
     } else if (!call.from_texts) {
         // Only the signatures that must be checked are read.
         if (size != call.header_size || memcmp(row.header, call.header, header_bytes) != 0)
-            decode_next(call, read_again(call.again, row.place), row.id);
+            decode_next(call, read_again(call.again, row.location), row.id);
         size -= header_bytes;
         empty = size == 0;
     }
     if (call.scope_column > 0)
         bulk::set_scope(*call.rows, number_of_scope(call, row.scope, row.no_scope));
     if (!empty)
-        bulk::take_placed(*call.rows, size, row.place);
+        bulk::take_placed(*call.rows, size, row.location);
     return !empty;
 }
 

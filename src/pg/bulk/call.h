@@ -55,9 +55,9 @@ struct text_beginning {
 // What a row has as its text or signature.
 enum class row_content : std::uint32_t { value, empty, null };
 
-// A row that any process has read (blocks.h), so that only the place of its value is known.
+// A row that any process has read (blocks.h), so that only the location of its value is known.
 struct scanned_row {
-    std::uint64_t place;
+    std::uint64_t location;
     std::uint32_t size; // of the text, or of the stored signature
     row_content content;
     const char* header; // the stored header, if the value is a signature

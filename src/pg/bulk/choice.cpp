@@ -79,14 +79,16 @@ void tell(const bulk_call& call, const bulk::bands_plan& plan, double rows)
                 errmsg("about %.0f candidates are expected for each row", rounded(candidates)),
                 errdetail("Even %d bands of %d rows, the best choice for threshold %g, bring many rows together that "
                           "are not near.",
-                          plan.shape.bands,
-                          plan.shape.rows,
+                          plan.banding.bands,
+                          plan.banding.rows,
                           threshold),
                 errhint("This can take long. Use a higher threshold, a lower recall, or longer shingles."));
-    ereport(
-        DEBUG1,
-        errmsg_internal("using %d hashes in %d bands of %d rows", plan.num_hashes, plan.shape.bands, plan.shape.rows),
-        errdetail_internal("About %.1f candidates are expected for each row.", plan.candidates));
+    ereport(DEBUG1,
+            errmsg_internal("using %d hashes in %d bands of %d rows",
+                            plan.num_hashes,
+                            plan.banding.bands,
+                            plan.banding.rows),
+            errdetail_internal("About %.1f candidates are expected for each row.", plan.candidates));
 }
 
 } // namespace
@@ -94,7 +96,7 @@ void tell(const bulk_call& call, const bulk::bands_plan& plan, double rows)
 void choose_by_sample(bulk_call& call, double all_rows)
 {
     bulk::task task = call.rows->task;
-    if (task.shape.bands > 0 || task.sets_only)
+    if (task.banding.bands > 0 || task.sets_only)
         return;
     double mean_bytes = 0;
     bulk::sampled_counts counts;
@@ -115,13 +117,13 @@ void choose_by_sample(bulk_call& call, double all_rows)
     };
     const bulk::work_costs costs = bulk::costs_of(task.given ? 0 : mean_bytes, task.exact);
     bulk::bands_plan plan = bulk::choose_by_cost(wanted, agreements, costs);
-    if (plan.shape.bands == 0) { // too few hashes to aim higher than the promised recall
+    if (plan.banding.bands == 0) { // too few hashes to aim higher than the promised recall
         wanted.recall = task.recall;
         plan = bulk::choose_by_cost(wanted, agreements, costs);
     }
-    if (plan.shape.bands == 0)
+    if (plan.banding.bands == 0)
         fail_no_choice(wanted.threshold, wanted.most_hashes, wanted.recall);
-    task.shape = plan.shape;
+    task.banding = plan.banding;
     task.scheme.num_hashes = static_cast<std::uint16_t>(plan.num_hashes);
     task.plan = plan;
     bulk::set_task(*call.rows, task);
@@ -132,18 +134,18 @@ bulk::task make_task(const bulk_call& call, const scheme& scheme)
 {
     const bulk_request& wanted = call.wanted;
     const double recall = recall_of(call);
-    banding shape = wanted.shape;
-    if (shape.bands == 0 && wanted.max_bucket > 0) {
-        const band_choice choice = choose_by_recall(wanted.threshold, scheme.num_hashes, recall);
+    banding chosen = wanted.banding;
+    if (chosen.bands == 0 && wanted.max_bucket > 0) {
+        const banding choice = choose_by_recall(wanted.threshold, scheme.num_hashes, recall);
         if (choice.bands == 0)
             fail_no_choice(wanted.threshold, scheme.num_hashes, recall);
-        shape = {choice.bands, choice.rows};
+        chosen = {choice.bands, choice.rows};
     }
     if (!wanted.sets_only)
-        check_bands(shape.bands > 0 ? shape : banding{1, 1}, scheme);
+        check_bands(chosen.bands > 0 ? chosen : banding{1, 1}, scheme);
     return {
         .scheme = scheme,
-        .shape = {shape.bands, shape.rows},
+        .banding = {chosen.bands, chosen.rows},
         .threshold = wanted.threshold,
         .exact = is_exact(call),
         .max_bucket = static_cast<std::uint32_t>(wanted.max_bucket),

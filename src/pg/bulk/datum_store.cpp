@@ -1,5 +1,5 @@
 // If a type is passed by value, the store `values` has the Datums. If values can be NULL, each Datum has a mark that
-// says whether it is NULL. If a type is passed by reference, `values` has the places of the values in the store
+// says whether it is NULL. If a type is passed by reference, `values` has the positions of the values in the store
 // `bytes`. There, the values are stored one after the other, aligned so that they can be read in place.
 #include "pg/bulk/datum_store.h"
 
@@ -18,9 +18,9 @@ namespace {
 constexpr std::size_t small_chunk = 64 * 1024;
 constexpr std::size_t large_chunk = 32 * 1024 * 1024;
 
-// The place in `bytes` of a value that is passed by reference. If the type is passed by value, `offset` is the value
+// The position in `bytes` of a value that is passed by reference. If the type is passed by value, `offset` is the value
 // itself. For a NULL, `size` is null_size.
-struct datum_place {
+struct datum_position {
     std::uint64_t offset;
     std::uint64_t size;
 };
@@ -56,7 +56,7 @@ void append_datum(datum_store& store, Datum value, bool null)
         bulk::append(*store.values, &value, sizeof(value));
         return;
     }
-    datum_place at = {0, null_size};
+    datum_position at = {0, null_size};
     if (store.by_value) {
         at = {static_cast<std::uint64_t>(value), null ? null_size : 0};
     } else if (!null) {
@@ -69,11 +69,11 @@ void append_datum(datum_store& store, Datum value, bool null)
     bulk::append(*store.values, &at, sizeof(at));
 }
 
-Datum fetch_datum(datum_store& store, std::uint32_t place, bool* null)
+Datum fetch_datum(datum_store& store, std::uint32_t ordinal, bool* null)
 {
     if (store.plain)
-        return fetch_plain(store, place);
-    const auto at = bulk::fetch_value<datum_place>(*store.values, place);
+        return fetch_plain(store, ordinal);
+    const auto at = bulk::fetch_value<datum_position>(*store.values, ordinal);
     const bool is_null = at.size == null_size;
     if (null != nullptr)
         *null = is_null;
@@ -117,7 +117,7 @@ void open_numbered(numbered_values& fresh, bulk_host& host, bulk::memory_budget&
 std::uint32_t hash_of(numbered_values& known, Datum value)
 {
     if (known.plain)
-        return static_cast<std::uint32_t>(place_of(DatumGetUInt64(value)));
+        return static_cast<std::uint32_t>(first_cell(DatumGetUInt64(value)));
     const auto secret = UInt64GetDatum(probing.flip);
     return static_cast<std::uint32_t>(DatumGetUInt64(FunctionCall2Coll(&known.hash, known.collation, value, secret)));
 }

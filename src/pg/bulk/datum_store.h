@@ -14,7 +14,7 @@ struct datum_store {
     std::int16_t length;
     bool by_value;
     bool plain;               // values are passed by value and none is NULL, so `values` has only Datums
-    bulk::byte_store* values; // Datums if `plain`; otherwise a datum_place (datum_store.cpp) for each value
+    bulk::byte_store* values; // Datums if `plain`; otherwise a datum_position (datum_store.cpp) for each value
     bulk::byte_store* bytes;
 };
 
@@ -24,31 +24,31 @@ datum_store open_datums(bulk::memory_budget& budget, Oid type, bool nulls = true
 void append_datum(datum_store& store, Datum value, bool null);
 
 // Prefetches a value of a plain store.
-[[gnu::always_inline]] inline void prefetch_datum(const datum_store& store, std::uint32_t place)
+[[gnu::always_inline]] inline void prefetch_datum(const datum_store& store, std::uint32_t ordinal)
 {
-    const std::uint64_t offset = place * std::uint64_t{sizeof(Datum)};
+    const std::uint64_t offset = ordinal * std::uint64_t{sizeof(Datum)};
     if (bulk::in_place(*store.values, offset, sizeof(Datum)))
         __builtin_prefetch(bulk::in_memory(*store.values, offset));
 }
 
 // Reads a value of a plain store.
-inline Datum fetch_plain(datum_store& store, std::uint32_t place)
+inline Datum fetch_plain(datum_store& store, std::uint32_t ordinal)
 {
     Assert(store.plain);
-    return bulk::fetch_value<Datum>(*store.values, place);
+    return bulk::fetch_value<Datum>(*store.values, ordinal);
 }
 
-// Reads the value at a place; places are counted from 0. If the type is passed by reference, the result points into the
-// store, or to a copy in the current memory context. If the value may be NULL, the caller must give a pointer `null`.
-// A plain store has no NULLs, so `*null` is not set.
-Datum fetch_datum(datum_store& store, std::uint32_t place, bool* null = nullptr);
+// Reads the value at an ordinal; ordinals are counted from 0. If the type is passed by reference, the result points
+// into the store, or to a copy in the current memory context. If the value may be NULL, the caller must give a pointer
+// `null`. A plain store has no NULLs, so `*null` is not set.
+Datum fetch_datum(datum_store& store, std::uint32_t ordinal, bool* null = nullptr);
 
 struct numbered_values {
     bool plain; // the values are of type bigint
     Oid collation;
     FmgrInfo hash;
     FmgrInfo equal;
-    datum_store values; // the place of each value is its number
+    datum_store values; // the ordinal of each value is its number
     bulk::numbering numbers;
 };
 

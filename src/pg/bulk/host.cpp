@@ -89,10 +89,10 @@ void report_progress(bulk::host& host, const char* phase, std::uint64_t done, st
     show_progress(self.shown, {phase, self.phases, phase != self.phase, done, total, self.estimated});
 }
 
-std::span<const std::uint8_t> read_document_again(bulk::host& host, std::uint64_t place)
+std::span<const std::uint8_t> read_document_again(bulk::host& host, std::uint64_t location)
 {
     bulk_host& self = self_of(host);
-    const auto* const stored = reinterpret_cast<const text*>(read_again(self.again, place));
+    const auto* const stored = reinterpret_cast<const text*>(read_again(self.again, location));
     if (self.from_texts)
         return utf8_of(self, stored);
     Assert(VARSIZE_ANY_EXHDR(stored) > header_bytes);
@@ -100,9 +100,9 @@ std::span<const std::uint8_t> read_document_again(bulk::host& host, std::uint64_
             VARSIZE_ANY_EXHDR(stored) - header_bytes};
 }
 
-void expect_documents(bulk::host& host, std::span<const std::uint64_t> places)
+void expect_documents(bulk::host& host, std::span<const std::uint64_t> locations)
 {
-    expect_reads(self_of(host).again, places);
+    expect_reads(self_of(host).again, locations);
 }
 
 constexpr volatile int never = 0;

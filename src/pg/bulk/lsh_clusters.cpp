@@ -110,10 +110,10 @@ void emit_cluster(bulk::host& host, std::span<const std::uint32_t> rows, std::sp
 void emit_lone(cluster_call& self)
 {
     const MemoryContext former = MemoryContextSwitchTo(self.row_memory);
-    for (std::uint32_t place = 0; place < self.lone_count; place++) {
+    for (std::uint32_t ordinal = 0; ordinal < self.lone_count; ordinal++) {
         CHECK_FOR_INTERRUPTS();
         MemoryContextReset(self.row_memory);
-        const Datum id = fetch_datum(self.lone_ids, place);
+        const Datum id = fetch_datum(self.lone_ids, ordinal);
         put_member(self, id, id, id, 1, 1, id);
     }
     MemoryContextSwitchTo(former);

@@ -37,7 +37,7 @@ struct waiting_pair {
 };
 
 struct component_call : bulk_call {
-    SortSupportData order;              // how ids are ordered
+    SortSupportData order;
     std::span<const double> thresholds; // in descending order; empty: there are none
 
     numbered_values numbered; // ids
@@ -167,14 +167,14 @@ void read_pairs(component_call& call, const planned_select& query)
 }
 
 // Fetches an id of a component, and prefetches an id that will be needed soon (perhaps an id of a later component).
-Datum fetch_id(component_call& call, const bulk::component_rows& found, std::size_t place)
+Datum fetch_id(component_call& call, const bulk::component_rows& found, std::size_t ordinal)
 {
     constexpr std::size_t ahead = 32;
     if (!call.numbered.plain)
-        return fetch_datum(call.numbered.values, found.rows[place]);
-    if (place + ahead < found.rows.size() + found.later)
-        prefetch_datum(call.numbered.values, found.rows.data()[place + ahead]);
-    return fetch_plain(call.numbered.values, found.rows[place]);
+        return fetch_datum(call.numbered.values, found.rows[ordinal]);
+    if (ordinal + ahead < found.rows.size() + found.later)
+        prefetch_datum(call.numbered.values, found.rows.data()[ordinal + ahead]);
+    return fetch_plain(call.numbered.values, found.rows[ordinal]);
 }
 
 // The smallest id of a component, as a copy in the current context.

@@ -101,12 +101,12 @@ std::span<bulk::setting> arg_settings(FunctionCallInfo fcinfo, double threshold,
         fail_half_banding();
     if (PG_ARGISNULL(arg_evaluated_bands)) {
         for (const double recall : {lowest_recall, 0.8, 0.9, 0.95, 0.99, 0.999}) {
-            const band_choice choice = choose_by_recall(threshold, num_hashes, recall);
+            const banding choice = choose_by_recall(threshold, num_hashes, recall);
             const auto is_same = [&](const bulk::setting& s) {
-                return s.shape.bands == choice.bands && s.shape.rows == choice.rows;
+                return s.banding.bands == choice.bands && s.banding.rows == choice.rows;
             };
             if (choice.bands > 0 && std::none_of(settings, settings + count, is_same))
-                settings[count++].shape = {choice.bands, choice.rows};
+                settings[count++].banding = {choice.bands, choice.rows};
         }
         if (count == 0)
             fail_no_choice(threshold, num_hashes, lowest_recall);
@@ -123,10 +123,10 @@ std::span<bulk::setting> arg_settings(FunctionCallInfo fcinfo, double threshold,
     if (bands.size() != rows.size() || bands.empty() || bands.size() > most_settings)
         fail_settings();
     for (; count < bands.size(); count++) {
-        const banding shape = {check_between("bands", bands[count], 1, max_num_hashes),
-                               check_between("rows", rows[count], 1, max_num_hashes)};
-        check_hashes(shape, num_hashes);
-        settings[count].shape = {shape.bands, shape.rows};
+        const banding banding = {check_between("bands", bands[count], 1, max_num_hashes),
+                                 check_between("rows", rows[count], 1, max_num_hashes)};
+        check_hashes(banding, num_hashes);
+        settings[count].banding = {banding.bands, banding.rows};
     }
     return {settings, count};
 }
@@ -139,8 +139,8 @@ void return_settings(std::span<const bulk::setting> settings,
     const bool none = result.true_pairs == 0; // without true pairs, recall is NULL
     for (const bulk::setting& each : settings) {
         Datum values[] = {
-            Int32GetDatum(each.shape.bands),
-            Int32GetDatum(each.shape.rows),
+            Int32GetDatum(each.banding.bands),
+            Int32GetDatum(each.banding.rows),
             Int32GetDatum(static_cast<std::int32_t>(result.anchors)),
             Int64GetDatum(static_cast<std::int64_t>(each.candidates)),
             Int64GetDatum(static_cast<std::int64_t>(result.true_pairs)),
@@ -185,7 +185,7 @@ MINHASH_FUNCTION(lsh_evaluate)
     const int most = arg_between(fcinfo, arg_anchors, "anchors", 2, most_anchors);
     bulk_request wanted = {};
     wanted.threshold = arg_fraction(fcinfo, arg_evaluated_threshold, "threshold");
-    wanted.shape = {1, 1}; // any valid shape: bands are compared by their slots, not by keys
+    wanted.banding = {1, 1}; // any valid banding: bands are compared by their slots, not by keys
     wanted.recall = bulk::truth_recall;
     wanted.verify = verification::exact;
     wanted.texts_only = "Pairs are compared exactly, and a signature does not suffice for that.";

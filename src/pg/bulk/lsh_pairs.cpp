@@ -24,7 +24,7 @@ namespace {
 
 // If there are two queries, the left row of each pair belongs to the first query.
 struct pair_call : bulk_call {
-    SortSupportData order; // how ids are ordered
+    SortSupportData order;
     MemoryContext pair_memory;
 };
 

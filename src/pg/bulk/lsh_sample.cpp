@@ -177,7 +177,7 @@ void compare_anchors(sampling& self)
 }
 
 // Looks the anchors up in the index. Returns false if they have so many near rows that another way is cheaper.
-bool look_up(sampling& self)
+bool look_up_drawn(sampling& self)
 {
     const double anchors = self.counts.anchors;
     const double mean = 2 * static_cast<double>(self.call->found) / anchors * self.rows / anchors;
@@ -256,7 +256,7 @@ void compare_others(sampling& self, FunctionCallInfo fcinfo)
     take_drawn(call, copies);
     call.skipped = 0;
     bulk::task task = call.rows->task;
-    task.shape = drawn.rows->task.shape;
+    task.banding = drawn.rows->task.banding;
     task.scheme = drawn.rows->task.scheme;
     bulk::set_task(*call.rows, task);
     call.rows->first_count = before;
@@ -281,14 +281,14 @@ double foretell_comparing(const sampling& self, double pairs, double near_rows)
         return 0;
     const bool exact = self.call->rows->task.exact;
     if (self.call->found >= enough) {
-        const double banding = self.rows * plan->shape.bands * bulk::costs_of(self.bytes, exact).band;
-        return self.finding / static_cast<double>(self.call->found) * pairs + 1e-9 * banding;
+        const double grouping = self.rows * plan->banding.bands * bulk::costs_of(self.bytes, exact).band;
+        return self.finding / static_cast<double>(self.call->found) * pairs + 1e-9 * grouping;
     }
     const double looks = std::max(0.0, plan->candidates * self.rows - pairs) * plan->look;
     const double sets = exact ? near_rows * set_cost * self.bytes : 0;
     const double checks =
         std::max(pairs, plan->checks * self.rows) * (pair_cost + (exact ? byte_cost * self.bytes : 0));
-    return 1e-9 * (plan->banding + looks + sets + checks);
+    return 1e-9 * (plan->grouping + looks + sets + checks);
 }
 
 // The CPU seconds that lsh_pairs() will take with a single process.
@@ -389,7 +389,7 @@ MINHASH_FUNCTION(lsh_sample)
     self.counts.share = 1;
     if (self.counts.anchors == self.rows || row_count(call) == 0)
         count_near(self, nullptr);
-    else if (!look_up(self))
+    else if (!look_up_drawn(self))
         compare_others(self, fcinfo);
     return_estimate(self);
     for (sample_call* each : {call.others, self.reread})

@@ -19,10 +19,10 @@ namespace minhash::pg {
 
 namespace {
 
-// From the lowest bits up, a place consists of the row's number in its block, the number of the block, and the number
-// of the table. (Tables are counted from 1.)
-constexpr int number_bits = 16;
-constexpr int table_shift = number_bits + 32;
+// From the lowest bits up, a location consists of the row's number in its block, the number of the block, and the
+// number of the table. (Tables are counted from 1.)
+constexpr int offset_number_bits = 16;
+constexpr int table_shift = offset_number_bits + 32;
 
 // If a plan is just the scan of a table, returns this scan; otherwise null. The table must be a heap: other table
 // access methods may be unable to find a row by its TID.
@@ -37,27 +37,28 @@ const ScanState* scan_of(const PlanState* plan)
                : nullptr;
 }
 
-Relation table_of(const rereading& self, std::uint64_t place) { return self.tables[(place >> table_shift) - 1]; }
+Relation table_of(const rereading& self, std::uint64_t location) { return self.tables[(location >> table_shift) - 1]; }
 
-std::uint64_t block_of(std::uint64_t place) { return place >> number_bits; }
+std::uint64_t block_of(std::uint64_t location) { return location >> offset_number_bits; }
 
-// Prefetches the blocks of the next places. The number of prefetched blocks is limited by maintenance_io_concurrency.
-void read_ahead(rereading& self, std::uint64_t place)
+// Prefetches the blocks of the next locations. The number of prefetched blocks is limited by
+// maintenance_io_concurrency.
+void read_ahead(rereading& self, std::uint64_t location)
 {
-    const std::span<const std::uint64_t> places = self.expected;
-    if (self.read == places.size())
+    const std::span<const std::uint64_t> locations = self.expected;
+    if (self.read == locations.size())
         return;
-    Assert(places[self.read] == place);
-    if (self.read > 0 && block_of(place) != block_of(places[self.read - 1]))
+    Assert(locations[self.read] == location);
+    if (self.read > 0 && block_of(location) != block_of(locations[self.read - 1]))
         self.blocks--;
     self.read++;
-    const Relation table = table_of(self, place);
+    const Relation table = table_of(self, location);
     const int most = get_tablespace_maintenance_io_concurrency(table->rd_rel->reltablespace);
-    for (; self.ahead < places.size() && self.blocks <= most; self.ahead++)
-        if (self.ahead == 0 || block_of(places[self.ahead]) != block_of(places[self.ahead - 1])) {
-            PrefetchBuffer(table_of(self, places[self.ahead]),
+    for (; self.ahead < locations.size() && self.blocks <= most; self.ahead++)
+        if (self.ahead == 0 || block_of(locations[self.ahead]) != block_of(locations[self.ahead - 1])) {
+            PrefetchBuffer(table_of(self, locations[self.ahead]),
                            MAIN_FORKNUM,
-                           static_cast<BlockNumber>(block_of(places[self.ahead])));
+                           static_cast<BlockNumber>(block_of(locations[self.ahead])));
             self.blocks++;
         }
 }
@@ -155,27 +156,28 @@ void join_rereading(rereading& self, const scanned_column* columns, int count)
         open_column(self, columns[i], AccessShareLock);
 }
 
-std::uint64_t place_at(int table, const ItemPointerData& at)
+std::uint64_t location_at(int table, const ItemPointerData& at)
 {
     Assert(at.ip_posid != InvalidOffsetNumber);
     return static_cast<std::uint64_t>(table) << table_shift |
-           static_cast<std::uint64_t>(ItemPointerGetBlockNumber(&at)) << number_bits | ItemPointerGetOffsetNumber(&at);
+           static_cast<std::uint64_t>(ItemPointerGetBlockNumber(&at)) << offset_number_bits |
+           ItemPointerGetOffsetNumber(&at);
 }
 
-std::uint64_t place_of_row(const rereading& self)
+std::uint64_t location_of_row(const rereading& self)
 {
-    return self.scanned == nullptr ? 0 : place_at(self.count, self.scanned->tts_tid);
+    return self.scanned == nullptr ? 0 : location_at(self.count, self.scanned->tts_tid);
 }
 
-const struct varlena* read_again(rereading& self, std::uint64_t place)
+const struct varlena* read_again(rereading& self, std::uint64_t location)
 {
-    const int table = static_cast<int>(place >> table_shift) - 1;
+    const int table = static_cast<int>(location >> table_shift) - 1;
     Assert(table >= 0 && table < self.count);
-    read_ahead(self, place);
+    read_ahead(self, location);
     ItemPointerData at;
     ItemPointerSet(&at,
-                   static_cast<BlockNumber>(place >> number_bits),
-                   static_cast<OffsetNumber>(place & ((1 << number_bits) - 1)));
+                   static_cast<BlockNumber>(location >> offset_number_bits),
+                   static_cast<OffsetNumber>(location & ((1 << offset_number_bits) - 1)));
     TupleTableSlot* const slot = self.slots[table];
     const Snapshot snapshot = GetActiveSnapshot();
     if (!fetch_from_same_page(slot, at, snapshot) &&
@@ -196,9 +198,9 @@ const struct varlena* read_again(rereading& self, std::uint64_t place)
     return whole;
 }
 
-void expect_reads(rereading& self, std::span<const std::uint64_t> places)
+void expect_reads(rereading& self, std::span<const std::uint64_t> locations)
 {
-    self.expected = places;
+    self.expected = locations;
     self.read = 0;
     self.ahead = 0;
     self.blocks = 0;

@@ -1,5 +1,6 @@
 // Reads values again, so that they need not be kept. If a query's plan just scans a table and returns a column as it is
-// stored, the place of a row (its TID) is enough to read the value again, in any process that has the query's snapshot.
+// stored, the location of a row (its TID) is enough to read the value again, in any process that has the query's
+// snapshot.
 #pragma once
 
 #include "pg/glue.h"
@@ -30,9 +31,9 @@ struct rereading {
     int count;
     bool sharing;                            // workers may also read values again
     bool far;                                // a table is larger than effective_cache_size
-    std::span<const std::uint64_t> expected; // places that will be read next
-    std::size_t read;                        // how many of these places have been read
-    std::size_t ahead;                       // how many of these places have been prefetched
+    std::span<const std::uint64_t> expected; // locations that will be read next
+    std::size_t read;                        // how many of these locations have been read
+    std::size_t ahead;                       // how many of these locations have been prefetched
     int blocks;                              // how many prefetched blocks have not been read yet
     MemoryContext memory;                    // lasts as long as the call
     MemoryContext value_memory;
@@ -52,19 +53,20 @@ AttrNumber table_column(const Plan* plan, int column);
 // How many blocks a table has, together with its TOAST table.
 std::uint64_t blocks_with_toast(Relation table);
 
-// The place of a row in a table. Tables are counted from 1, in the order in which start_rereading() opened them.
-std::uint64_t place_at(int table, const ItemPointerData& at);
+// The location of a row in a table. Tables are counted from 1, in the order in which start_rereading() opened them.
+std::uint64_t location_at(int table, const ItemPointerData& at);
 
-// The place of the row that the query has just returned. The engine treats a place as a number. The result is 0 if the
-// row's value cannot be read again and has to be kept.
-std::uint64_t place_of_row(const rereading& self);
+// The location of the row that the query has just returned. The engine treats a location as a number. The result is 0
+// if the row's value cannot be read again and has to be kept.
+std::uint64_t location_of_row(const rereading& self);
 
-// The value at a place, detoasted, and aligned if it is a signature. It is valid until the next call of this function.
-const struct varlena* read_again(rereading& self, std::uint64_t place);
+// The value at a location, detoasted, and aligned if it is a signature. It is valid until the next call of this
+// function.
+const struct varlena* read_again(rereading& self, std::uint64_t location);
 
-// Announces the places that will be read next, in this order. The array must stay valid until all places have been
-// read.
-void expect_reads(rereading& self, std::span<const std::uint64_t> places);
+// Announces the locations that will be read next, in this order. The array must stay valid until all locations have
+// been read.
+void expect_reads(rereading& self, std::span<const std::uint64_t> locations);
 
 // For each table, unpins the page that was read last.
 void unpin(const rereading& self);

@@ -59,8 +59,8 @@ constexpr std::uint64_t query_key = 2; // the text of the session's query
 // A file's number consists of a mark (if the file is shared), the number of the member that created the file, and a
 // running count of this member's files.
 constexpr int shared_file = 1 << 30;
-constexpr int member_shift = 20;
-static_assert(most_members <= 1 << (30 - member_shift));
+constexpr int file_member_shift = 20;
+static_assert(most_members <= 1 << (30 - file_member_shift));
 
 bulk_host& self_of(bulk::host& host) { return static_cast<bulk_host&>(host); }
 
@@ -106,7 +106,7 @@ void tell_no_room()
             errhint("Give the server's container more shared memory, or set max_parallel_maintenance_workers to 0."));
 }
 
-void* place_of_area(dsm_segment* segment) { return static_cast<char*>(dsm_segment_address(segment)) + area_offset; }
+void* area_in(dsm_segment* segment) { return static_cast<char*>(dsm_segment_address(segment)) + area_offset; }
 
 void start_sharing(bulk::host& host)
 {
@@ -129,8 +129,7 @@ void start_sharing(bulk::host& host)
     BarrierInit(&call.phases, 0);
     for_call(self, [&] {
         SharedFileSetInit(&call.files, self.segment);
-        self.area =
-            dsa_create_in_place(place_of_area(self.segment), first_area, LWTRANCHE_PARALLEL_QUERY_DSA, self.segment);
+        self.area = dsa_create_in_place(area_in(self.segment), first_area, LWTRANCHE_PARALLEL_QUERY_DSA, self.segment);
         return true;
     });
     // An area grows by adding larger and larger segments. Without a limit, PostgreSQL may try to make a segment that is
@@ -200,8 +199,8 @@ struct file_name {
 // This process's handle of a file; it is 0 if this process has not opened the file.
 File& handle_of(bulk_host& self, int number)
 {
-    const std::size_t at = number & ((1 << member_shift) - 1);
-    bulk::growing<File>& files = self.files[(number & ~shared_file) >> member_shift];
+    const std::size_t at = number & ((1 << file_member_shift) - 1);
+    bulk::growing<File>& files = self.files[(number & ~shared_file) >> file_member_shift];
     if (at >= files.room) {
         const std::size_t before = files.room;
         const MemoryContext memory = std::exchange(self.memory, self.lasting);
@@ -216,9 +215,9 @@ int open_file(bulk::host& host)
 {
     bulk_host& self = self_of(host);
     const bool shared = self.segment != nullptr;
-    if (++self.file_count == 1 << member_shift)
+    if (++self.file_count == 1 << file_member_shift)
         elog(ERROR, "too many temporary files");
-    const int number = (shared ? shared_file : 0) | self.member << member_shift | self.file_count;
+    const int number = (shared ? shared_file : 0) | self.member << file_member_shift | self.file_count;
     if (!shared)
         PrepareTempTablespaces();
     handle_of(self, number) =
@@ -399,7 +398,7 @@ void help_with_steps(bulk_host& self)
             scan_blocks(self, call.scan);
         } else {
             open_columns(self);
-            bulk::help(self, call.rows, static_cast<std::uint32_t>(self.member));
+            bulk::do_workers_part(self, call.rows, static_cast<std::uint32_t>(self.member));
         }
         unpin(self.again);
         BarrierArriveAndWait(&call.phases, bulk_wait_event());
@@ -427,7 +426,7 @@ void minhash_lsh_help(dsm_segment*, shm_toc* directory)
     self.member = ParallelWorkerNumber + 1;
     self.segment = segment;
     self.shared = static_cast<shared_call*>(dsm_segment_address(segment));
-    self.area = dsa_attach_in_place(place_of_area(segment), segment);
+    self.area = dsa_attach_in_place(area_in(segment), segment);
     self.sharing = true;
     SharedFileSetAttach(&self.shared->files, segment);
     debug_query_string =

@@ -160,13 +160,13 @@ double constraint_threshold(Relation index)
     return no_threshold;
 }
 
-banding shape_for(Relation index, const scheme& scheme)
+banding banding_for(Relation index, const scheme& scheme)
 {
     const auto* const options = reinterpret_cast<const index_options*>(index->rd_options);
     if (options != nullptr && options->bands != not_given.bands) {
-        const banding shape = {options->bands, options->rows};
-        check_bands(shape, scheme);
-        return shape;
+        const banding banding = {options->bands, options->rows};
+        check_bands(banding, scheme);
+        return banding;
     }
     // With few hashes, bands have fewer rows, so that there are at least 5 bands. Otherwise, texts that share half of
     // their slots would hardly ever be found.

@@ -20,6 +20,6 @@ bytea* parse_options(Datum given, bool validate);
 double constraint_threshold(Relation index);
 
 // The bands and rows that an index uses for signatures of a scheme; an ERROR if they do not fit the scheme.
-banding shape_for(Relation index, const scheme& scheme);
+banding banding_for(Relation index, const scheme& scheme);
 
 } // namespace minhash::pg::index

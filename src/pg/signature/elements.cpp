@@ -53,24 +53,24 @@ struct element_signer : set_signer {
 // The functions below hash the next members of an array into the signer's batch. Each is for certain types of members.
 
 template <typename Integer>
-void take_integers(array_members& members, set_signer& state)
+void take_integers(array_members& members, set_signer& self)
 {
     alignas(64) std::int64_t values[members_at_once + padding];
     const std::size_t count = std::min(members.left, members_at_once);
     std::copy_n(reinterpret_cast<const Integer*>(members.at), count, values);
-    kernels->hash_integers(values, count, state.scheme.seed, state.batch.lo, state.batch.hi);
-    state.batch.count = count;
+    kernels->hash_integers(values, count, self.scheme.seed, self.batch.lo, self.batch.hi);
+    self.batch.count = count;
     members = {members.at + count * sizeof(Integer), members.left - count};
 }
 
 // hash_next() hashes the next member, and moves to the one after it.
 template <auto hash_next>
-void take_bytes(array_members& members, set_signer& state)
+void take_bytes(array_members& members, set_signer& self)
 {
     const std::size_t count = std::min(members.left, members_at_once);
     for (std::size_t index = 0; index < count; index++)
-        split(hash_next(members.at, state.scheme.seed), state.batch.lo[index], state.batch.hi[index]);
-    state.batch.count = count;
+        split(hash_next(members.at, self.scheme.seed), self.batch.lo[index], self.batch.hi[index]);
+    self.batch.count = count;
     members.left -= count;
 }
 
@@ -92,13 +92,13 @@ std::uint64_t hash_next_varlena(const char*& at, std::int64_t seed)
 element_signer& arg_signer(FunctionCallInfo fcinfo)
 {
     kept<element_signer>& kept = kept_of<element_signer>(fcinfo);
-    element_signer& state = kept.state;
+    element_signer& self = kept.state;
     if (!kept.parsed) {
-        state.type = InvalidOid;
-        state.scheme = arg_element_scheme(fcinfo, num_hashes, PG_GETARG_BOOL(bag));
+        self.type = InvalidOid;
+        self.scheme = arg_element_scheme(fcinfo, num_hashes, PG_GETARG_BOOL(bag));
         kept.parsed = args_are_constant(fcinfo, num_hashes, bag);
     }
-    return state;
+    return self;
 }
 
 // An array as a source for sign(). take() hashes its next members.
@@ -123,9 +123,9 @@ struct array_source {
 };
 
 template <auto take>
-std::span<const std::uint32_t> sign_members(element_signer& state, const array_members& all)
+std::span<const std::uint32_t> sign_members(element_signer& self, const array_members& all)
 {
-    return sign(array_source<take>{state, all, all});
+    return sign(array_source<take>{self, all, all});
 }
 
 } // namespace
@@ -133,41 +133,41 @@ std::span<const std::uint32_t> sign_members(element_signer& state, const array_m
 // minhash_elements(elements, num_hashes, seed, method, bag) -> minhash_signature
 MINHASH_FUNCTION(minhash_elements)
 {
-    element_signer& state = arg_signer(fcinfo);
+    element_signer& self = arg_signer(fcinfo);
     ArrayType* const array = PG_GETARG_ARRAYTYPE_P(elements);
-    if (state.type != ARR_ELEMTYPE(array)) {
-        state.member = member_type(ARR_ELEMTYPE(array));
-        state.type = ARR_ELEMTYPE(array);
+    if (self.type != ARR_ELEMTYPE(array)) {
+        self.member = member_type(ARR_ELEMTYPE(array));
+        self.type = ARR_ELEMTYPE(array);
     }
-    const auto sign = state.member == INT2OID    ? sign_members<take_integers<std::int16_t>>
-                      : state.member == INT4OID  ? sign_members<take_integers<std::int32_t>>
-                      : state.member == INT8OID  ? sign_members<take_integers<std::int64_t>>
-                      : state.member == UUIDOID  ? sign_members<take_bytes<hash_next_uuid>>
-                      : state.member == BYTEAOID ? sign_members<take_bytes<hash_next_varlena<hash_bytea>>>
-                                                 : sign_members<take_bytes<hash_next_varlena<hash_text>>>;
-    const std::span<const std::uint32_t> slots = sign(state, members_of(array));
+    const auto sign = self.member == INT2OID    ? sign_members<take_integers<std::int16_t>>
+                      : self.member == INT4OID  ? sign_members<take_integers<std::int32_t>>
+                      : self.member == INT8OID  ? sign_members<take_integers<std::int64_t>>
+                      : self.member == UUIDOID  ? sign_members<take_bytes<hash_next_uuid>>
+                      : self.member == BYTEAOID ? sign_members<take_bytes<hash_next_varlena<hash_bytea>>>
+                                                : sign_members<take_bytes<hash_next_varlena<hash_text>>>;
+    const std::span<const std::uint32_t> slots = sign(self, members_of(array));
     PG_FREE_IF_COPY(array, elements);
-    return make_signature({state.scheme, slots});
+    return make_signature({self.scheme, slots});
 }
 
 // minhash_elements(lexemes, num_hashes, seed, method, bag) -> minhash_signature. In a bag, each position of a lexeme
 // counts as one occurrence of the lexeme, and a lexeme without positions occurs once.
 MINHASH_FUNCTION(minhash_elements_of_lexemes)
 {
-    set_signer& state = arg_signer(fcinfo);
+    set_signer& self = arg_signer(fcinfo);
     const TSVector lexemes = PG_GETARG_TSVECTOR(elements);
-    shingle_batch& batch = state.batch;
+    shingle_batch& batch = self.batch;
     batch.count = 0;
-    start(state.slots, state.scheme.method, state.scheme.num_hashes);
-    const auto absorb_batch = [&state, &batch] {
+    start(self.slots, self.scheme.method, self.scheme.num_hashes);
+    const auto absorb_batch = [&self, &batch] {
         CHECK_FOR_INTERRUPTS();
-        absorb(state.slots, batch.lo, batch.hi, batch.count);
+        absorb(self.slots, batch.lo, batch.hi, batch.count);
     };
     for (int index = 0; index < lexemes->size; index++) {
         WordEntry* const entry = ARRPTR(lexemes) + index;
         const auto* const bytes = reinterpret_cast<const std::uint8_t*>(STRPTR(lexemes) + entry->pos);
-        const std::uint64_t hash = hash_text({bytes, entry->len}, state.scheme.seed);
-        const std::uint32_t occurrences = state.scheme.shingles.bag && entry->haspos ? POSDATALEN(lexemes, entry) : 1;
+        const std::uint64_t hash = hash_text({bytes, entry->len}, self.scheme.seed);
+        const std::uint32_t occurrences = self.scheme.shingles.bag && entry->haspos ? POSDATALEN(lexemes, entry) : 1;
         for (std::uint32_t occurrence = 0; occurrence < occurrences; occurrence++) {
             split(hash_occurrence(hash, occurrence), batch.lo[batch.count], batch.hi[batch.count]);
             if (++batch.count == members_at_once) {
@@ -178,7 +178,7 @@ MINHASH_FUNCTION(minhash_elements_of_lexemes)
     }
     absorb_batch();
     PG_FREE_IF_COPY(lexemes, elements);
-    return make_signature({state.scheme, signed_slots(state)});
+    return make_signature({self.scheme, signed_slots(self)});
 }
 
 } // namespace minhash::pg

@@ -18,10 +18,10 @@ namespace {
 
 constexpr std::size_t most_folded_bytes = 0xFFFFFFFF; // offsets are 32 bits
 
-void reserve(exact_texts& state, std::size_t more)
+void reserve(exact_texts& self, std::size_t more)
 {
-    const std::size_t wanted = state.used + more + padding;
-    if (wanted <= state.capacity)
+    const std::size_t wanted = self.used + more + padding;
+    if (wanted <= self.capacity)
         return;
     if (wanted > most_folded_bytes)
         ereport(ERROR,
@@ -29,34 +29,34 @@ void reserve(exact_texts& state, std::size_t more)
                 errmsg("texts are too long to be compared exactly"),
                 errdetail("Folded and in UTF-8 they take more than %zu bytes.", most_folded_bytes),
                 errhint("Sign the texts with minhash() and estimate with minhash_similarity()."));
-    state.capacity = std::min(most_folded_bytes, std::max(wanted, state.capacity * 2));
-    state.buffer = state.buffer == nullptr
-                       ? static_cast<std::uint8_t*>(MemoryContextAllocHuge(state.memory, state.capacity))
-                       : static_cast<std::uint8_t*>(repalloc_huge(state.buffer, state.capacity));
+    self.capacity = std::min(most_folded_bytes, std::max(wanted, self.capacity * 2));
+    self.buffer = self.buffer == nullptr
+                      ? static_cast<std::uint8_t*>(MemoryContextAllocHuge(self.memory, self.capacity))
+                      : static_cast<std::uint8_t*>(repalloc_huge(self.buffer, self.capacity));
 }
 
 // Appends a text, folded, to the buffer.
-void fold_text(exact_texts& state, int which, const text* value)
+void fold_text(exact_texts& self, int which, const text* value)
 {
     text_reader* const reader = static_cast<text_reader*>(palloc(sizeof(text_reader)));
-    folder folding = start_folding(state.how);
+    folder folding = start_folding(self.how);
 
-    state.begin[which] = static_cast<std::uint32_t>(state.used);
+    self.begin[which] = static_cast<std::uint32_t>(self.used);
     open(*reader, value);
-    reserve(state, folded_room(VARSIZE_ANY_EXHDR(value)));
+    reserve(self, folded_room(VARSIZE_ANY_EXHDR(value)));
     while (!at_end(*reader)) {
         const std::span<const std::uint8_t> slice = read(*reader);
-        reserve(state, folded_room(slice.size()));
-        state.used += fold(folding, slice.data(), slice.size(), state.buffer + state.used);
+        reserve(self, folded_room(slice.size()));
+        self.used += fold(folding, slice.data(), slice.size(), self.buffer + self.used);
     }
-    state.end[which] = static_cast<std::uint32_t>(state.used);
+    self.end[which] = static_cast<std::uint32_t>(self.used);
     pfree(reader);
 }
 
 // Calls `take(first, end)` for each part of a table in turn. Checks for cancel before each part, because a table can
 // have millions of entries.
 template <typename Take>
-void each_part(std::size_t count, Take take)
+void each_slice(std::size_t count, Take take)
 {
     constexpr std::size_t part = 65536;
     for (std::size_t first = 0; first < count; first += part) {
@@ -66,70 +66,71 @@ void each_part(std::size_t count, Take take)
 }
 
 // Makes room for this many distinct shingles.
-void make_room(exact_texts& state, std::size_t entries)
+void make_room(exact_texts& self, std::size_t entries)
 {
-    shingle_counts& counts = state.counts;
+    shingle_counts& counts = self.counts;
     const std::size_t bytes = entries * sizeof(counted_shingle);
     counted_shingle* const known = counts.entries.data();
-    counts.entries = {static_cast<counted_shingle*>(known == nullptr ? MemoryContextAllocHuge(state.memory, bytes)
+    counts.entries = {static_cast<counted_shingle*>(known == nullptr ? MemoryContextAllocHuge(self.memory, bytes)
                                                                      : repalloc_huge(known, bytes)),
                       entries};
     if (counts.table.data() != nullptr)
         pfree(counts.table.data());
-    const std::size_t places = table_size(entries);
-    counts.table = {static_cast<std::uint32_t*>(MemoryContextAllocHuge(state.memory, places * sizeof(std::uint32_t))),
-                    places};
-    each_part(places, [&](std::size_t first, std::size_t end) {
+    const std::size_t table_cells = table_size(entries);
+    counts.table = {
+        static_cast<std::uint32_t*>(MemoryContextAllocHuge(self.memory, table_cells * sizeof(std::uint32_t))),
+        table_cells};
+    each_slice(table_cells, [&](std::size_t first, std::size_t end) {
         std::ranges::fill(counts.table.subspan(first, end - first), 0);
     });
-    each_part(counts.used, [&](std::size_t first, std::size_t end) { enter(counts, first, end); });
+    each_slice(counts.used, [&](std::size_t first, std::size_t end) { enter(counts, first, end); });
 }
 
 // Makes room for the shingles of the folded texts. Up to this length in bytes, each byte may begin another distinct
 // shingle. Longer texts repeat more of their shingles.
-void make_first_room(exact_texts& state)
+void make_first_room(exact_texts& self)
 {
     constexpr std::size_t long_text = 100000;
-    make_room(state, std::min(state.used, long_text));
+    make_room(self, std::min(self.used, long_text));
 }
 
-void count_text(exact_texts& state, int which)
+void count_text(exact_texts& self, int which)
 {
-    state.counts.buffer = state.buffer;
-    shingle_walk walk = walk_text(state, which);
+    self.counts.buffer = self.buffer;
+    shingle_walk walk = walk_text(self, which);
     shingle_group group;
     while (next(walk, group)) {
         CHECK_FOR_INTERRUPTS();
         // A kept text may have left little room, or none.
-        if (!has_room(state.counts, group.count))
-            make_room(state, std::max(state.counts.entries.size() * 2, state.counts.used + group.count));
-        count(state.counts, group, which);
-        if (state.counts.used > most_exact_shingles)
+        if (!has_room(self.counts, group.count))
+            make_room(self, std::max(self.counts.entries.size() * 2, self.counts.used + group.count));
+        count(self.counts, group, which);
+        if (self.counts.used > most_exact_shingles)
             fail_too_many_shingles(most_exact_shingles);
     }
 }
 
 exact_texts start_texts(const shingling& how, MemoryContext memory)
 {
-    exact_texts state = {how, memory, nullptr, 0, 0, {0, 0}, {0, 0}, {}};
-    state.counts.bag = how.bag;
-    return state;
+    exact_texts self = {how, memory, nullptr, 0, 0, {0, 0}, {0, 0}, {}};
+    self.counts.bag = how.bag;
+    return self;
 }
 
 } // namespace
 
 exact_texts count_arguments(FunctionCallInfo fcinfo, int texts, const shingling& how)
 {
-    exact_texts state = start_texts(how, CurrentMemoryContext);
+    exact_texts self = start_texts(how, CurrentMemoryContext);
     for (int which = 0; which < texts; which++) {
         text* const value = PG_GETARG_TEXT_PP(which);
-        fold_text(state, which, value);
+        fold_text(self, which, value);
         PG_FREE_IF_COPY(value, which);
     }
-    make_first_room(state);
+    make_first_room(self);
     for (int which = 0; which < texts; which++)
-        count_text(state, which);
-    return state;
+        count_text(self, which);
+    return self;
 }
 
 namespace {
@@ -180,9 +181,9 @@ void forget_other(kept_texts& kept)
 {
     shingle_counts& counts = kept.texts.counts;
     const std::size_t before = kept.distinct;
-    each_part(before, [&](std::size_t first, std::size_t end) { forget(counts, first, end, 1 - kept.constant); });
-    each_part(counts.used - before,
-              [&](std::size_t first, std::size_t end) { remove(counts, before + first, before + end); });
+    each_slice(before, [&](std::size_t first, std::size_t end) { forget(counts, first, end, 1 - kept.constant); });
+    each_slice(counts.used - before,
+               [&](std::size_t first, std::size_t end) { remove(counts, before + first, before + end); });
     counts.used = before;
     counts.sizes = kept.sizes;
     kept.texts.used = kept.texts.end[kept.constant];
@@ -241,9 +242,9 @@ namespace {
 
 // Adds a character that takes this many bytes. Positions are counted as substr() counts them: in bytes in single-byte
 // encodings, in characters otherwise.
-text_place size_of(std::size_t bytes) { return {bytes, pg_database_encoding_max_length() == 1 ? bytes : 1}; }
+text_point size_of(std::size_t bytes) { return {bytes, pg_database_encoding_max_length() == 1 ? bytes : 1}; }
 
-// Reads more of the original text, until the walk has reached the place `folded` in the folded text.
+// Reads more of the original text, until the walk has reached the point `folded` in the folded text.
 void read_to(difference_walk& walk, std::uint32_t folded)
 {
     while (!has_written(walk.original, folded)) {
@@ -260,18 +261,18 @@ void read_grapheme_character(grapheme_walk& walk)
     const std::size_t before = walk.reader.left;
     if (begins_grapheme(walk.state, read_character(walk.reader)))
         walk.begin = walk.read;
-    const text_place size = size_of(before - walk.reader.left);
+    const text_point size = size_of(before - walk.reader.left);
     walk.read = {walk.read.bytes + size.bytes, walk.read.characters + size.characters};
 }
 
-// Whether it is plain to see that no grapheme cluster goes on at this place, as in ASCII, apart from line ends.
+// Whether it is plain to see that no grapheme cluster goes on at this point, as in ASCII, apart from line ends.
 bool is_plain_boundary(std::span<const std::uint8_t> text, std::size_t at)
 {
     return at == 0 || at == text.size() || (text[at - 1] < 0x80 && text[at] < 0x80 && text[at] != '\n');
 }
 
-// Moves a difference's ends apart, to ends of grapheme clusters. Places must not come before those of earlier calls.
-void widen_start(difference_walk& walk, text_place& from)
+// Moves a difference's ends apart, to ends of grapheme clusters. Points must not come before those of earlier calls.
+void widen_start(difference_walk& walk, text_point& from)
 {
     if (is_plain_boundary(walk.text, from.bytes))
         return;
@@ -280,7 +281,7 @@ void widen_start(difference_walk& walk, text_place& from)
     from = walk.graphemes.begin;
 }
 
-void widen_end(difference_walk& walk, text_place& to)
+void widen_end(difference_walk& walk, text_point& to)
 {
     if (is_plain_boundary(walk.text, to.bytes))
         return;

@@ -30,17 +30,17 @@ exact_texts count_arguments(FunctionCallInfo fcinfo, int texts, const shingling&
 // of a constant argument are kept from call to call.
 overlap measure_arguments(FunctionCallInfo fcinfo, const shingling& how);
 
-inline shingle_walk walk_text(const exact_texts& state, int text)
+inline shingle_walk walk_text(const exact_texts& self, int text)
 {
-    return start_walk(state.buffer, state.begin[text], state.end[text], state.how);
+    return start_walk(self.buffer, self.begin[text], self.end[text], self.how);
 }
 
 // Walks through a text from one grapheme cluster to the next.
 struct grapheme_walk {
     text_reader reader;
     grapheme_state state;
-    text_place begin; // where the last cluster that has been read from begins
-    text_place read;  // up to here, the text has been read
+    text_point begin; // where the last cluster that has been read from begins
+    text_point read;  // up to here, the text has been read
 };
 
 // Walks through one of two texts whose shingles have been counted, and finds, in order, the parts that the other text

@@ -68,7 +68,6 @@ void absorb_all(const growing_set& set, sketch& all)
     absorb(all, lo, hi, set.waiting);
 }
 
-// Makes an empty set in this memory.
 growing_set* make_set(MemoryContext memory, const scheme& scheme, bool integers)
 {
     auto* const set = static_cast<growing_set*>(MemoryContextAlloc(memory, sizeof(growing_set)));

@@ -73,18 +73,18 @@ ArrayBuildState* add_shingle(ArrayBuildState* result, const std::uint8_t* buffer
 } // namespace
 
 // shingles(document, shingle_size, unit, fold, bag) -> text[]: in the order of the text. In a set, each shingle is at
-// the place of its first occurrence.
+// the position of its first occurrence.
 MINHASH_FUNCTION(shingles)
 {
-    const exact_texts state = count_arguments(fcinfo, 1, arg_shingling(fcinfo, 1));
-    shingle_walk walk = walk_text(state, 0);
+    const exact_texts self = count_arguments(fcinfo, 1, arg_shingling(fcinfo, 1));
+    shingle_walk walk = walk_text(self, 0);
     ArrayBuildState* result = initArrayResult(TEXTOID, CurrentMemoryContext, false);
     shingle_group group;
     while (next(walk, group)) {
         CHECK_FOR_INTERRUPTS();
         for (std::size_t i = 0; i < group.count; i++)
-            if (state.how.bag || entry_of(state.counts, group, i).first.offset == group.begin[i])
-                result = add_shingle(result, state.buffer, group.at(i));
+            if (self.how.bag || entry_of(self.counts, group, i).first.offset == group.begin[i])
+                result = add_shingle(result, self.buffer, group.at(i));
     }
     PG_RETURN_DATUM(makeArrayResult(result, CurrentMemoryContext));
 }

@@ -95,7 +95,7 @@ bytea* draw_sample(VacAttrStats* stats, AnalyzeAttrFetchFunc fetch, int sampled)
     pg_prng_seed(&chance, 1); // the same sample each time, so that plans do not change without a reason
     sample->rows = 0;
     for (int at = 0; at < drawn; at++) {
-        // The sampled rows are in the order of their places in the table: take one from anywhere in each part of it.
+        // The sampled rows are in the order of their locations in the table: take one from anywhere in each part of it.
         bool is_null;
         const Datum stored = fetch(stats, static_cast<int>((at + pg_prng_double(&chance)) * sampled / drawn), &is_null);
         if (is_null)

@@ -33,7 +33,7 @@ constexpr double default_threshold = 0.8;
 // error that says which bands and rows suit it.
 struct gin_options {
     std::int32_t length;
-    banding shape;
+    minhash::banding banding;
     double threshold;
 };
 
@@ -51,14 +51,14 @@ banding shape_of_index(FunctionCallInfo fcinfo, int num_hashes)
         kept = allocate<gin_choice>(fcinfo->flinfo->fn_mcxt);
         *kept = {{0, 0}, 0, {0, 0}};
         if (PG_HAS_OPCLASS_OPTIONS())
-            kept->given = reinterpret_cast<gin_options*>(PG_GET_OPCLASS_OPTIONS())->shape;
+            kept->given = reinterpret_cast<gin_options*>(PG_GET_OPCLASS_OPTIONS())->banding;
         fcinfo->flinfo->fn_extra = kept;
     }
     if (kept->given.bands != 0)
         return kept->given;
     if (kept->num_hashes != num_hashes) {
         kept->num_hashes = num_hashes;
-        kept->chosen = gin_shape(nullptr, num_hashes);
+        kept->chosen = gin_banding(nullptr, num_hashes);
     }
     return kept->chosen;
 }
@@ -75,17 +75,17 @@ bool is_first_in_statement()
 // process that scans the index knows the threshold, and knows that the index is used. So each such process raises the
 // notice, once per statement. Sometimes only one parallel worker scans the index, for all processes; sometimes every
 // process does.
-void notice_recall(const banding& shape, int num_hashes, double threshold, bool by_setting)
+void notice_recall(const banding& banding, int num_hashes, double threshold, bool by_setting)
 {
-    const double share = band_probability(threshold, shape.bands, shape.rows);
+    const double share = band_probability(threshold, banding.bands, banding.rows);
     if (share >= recall_notice || !is_first_in_statement())
         return;
     const double wanted = std::max(default_recall, recall_notice);
-    const band_choice better = choose_by_recall(threshold, num_hashes, wanted);
+    const minhash::banding better = choose_by_recall(threshold, num_hashes, wanted);
     ereport(NOTICE,
             errmsg("index with bands = %d, rows = %d finds only %.4g%% of rows at similarity %g",
-                   shape.bands,
-                   shape.rows,
+                   banding.bands,
+                   banding.rows,
                    100 * share,
                    threshold),
             by_setting
@@ -114,9 +114,9 @@ bool is_candidate(FunctionCallInfo fcinfo)
 
 void check_options(void* parsed, relopt_value* given, int count)
 {
-    const auto& [length, shape, threshold] = *static_cast<const gin_options*>(parsed);
+    const auto& [length, wanted, threshold] = *static_cast<const gin_options*>(parsed);
     if (threshold >= 0) {
-        const band_choice suits = choose_by_recall(threshold, default_num_hashes, default_recall);
+        const banding suits = choose_by_recall(threshold, default_num_hashes, default_recall);
         ereport(ERROR,
                 errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                 errmsg("gin_minhash_ops has no threshold"),
@@ -127,20 +127,20 @@ void check_options(void* parsed, relopt_value* given, int count)
                                            suits.rows,
                                            threshold));
     }
-    if ((shape.bands == 0) != (shape.rows == 0))
+    if ((wanted.bands == 0) != (wanted.rows == 0))
         fail_half_banding();
 }
 
 } // namespace
 
-banding gin_shape(const bytea* options, int num_hashes)
+banding gin_banding(const bytea* options, int num_hashes)
 {
     if (options != nullptr) {
-        const banding& given = reinterpret_cast<const gin_options*>(options)->shape;
+        const banding& given = reinterpret_cast<const gin_options*>(options)->banding;
         if (given.bands != 0)
             return given;
     }
-    const band_choice chosen = choose_by_recall(default_threshold, num_hashes, default_recall);
+    const banding chosen = choose_by_recall(default_threshold, num_hashes, default_recall);
     return {chosen.bands, chosen.rows};
 }
 
@@ -160,8 +160,8 @@ MINHASH_FUNCTION(gin_minhash_extract_query)
     enum { arg_sought, arg_key_count, arg_strategy };
 
     const signature sought = query_of(PG_GETARG_DATUM(arg_sought), PG_GETARG_UINT16(arg_strategy)).sought;
-    const banding shape = shape_of_index(fcinfo, sought.scheme.num_hashes);
-    std::span<Datum> keys = make_band_keys(sought, shape);
+    const banding banding = shape_of_index(fcinfo, sought.scheme.num_hashes);
+    std::span<Datum> keys = make_band_keys(sought, banding);
     if (keys.size() == 1) {
         // gin_minhash_triconsistent() raises the notice of low recall. With only one key, GIN would not call that
         // function before the scan has found a row. So a single key is returned twice.
@@ -205,8 +205,8 @@ MINHASH_FUNCTION(gin_minhash_options)
                             0,
                             1,
                             max_num_hashes,
-                            offsetof(gin_options, shape.bands));
-    add_local_int_reloption(known, "rows", "rows of a band", 0, 1, max_num_hashes, offsetof(gin_options, shape.rows));
+                            offsetof(gin_options, banding.bands));
+    add_local_int_reloption(known, "rows", "rows of a band", 0, 1, max_num_hashes, offsetof(gin_options, banding.rows));
     add_local_real_reloption(known, "threshold", "an error", -1, 0, 1, offsetof(gin_options, threshold));
     register_reloptions_validator(known, check_options);
     PG_RETURN_VOID();

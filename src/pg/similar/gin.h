@@ -6,6 +6,6 @@
 namespace minhash::pg {
 
 // The bands and rows of an index that has these options (null: none), for signatures of `num_hashes` hashes.
-banding gin_shape(const bytea* options, int num_hashes);
+banding gin_banding(const bytea* options, int num_hashes);
 
 } // namespace minhash::pg

@@ -52,8 +52,8 @@ bool finds_enough(const SupportRequestIndexCondition& request, Node* threshold, 
     const double value = DatumGetFloat8(reinterpret_cast<const Const*>(threshold)->constvalue);
     const bytea* const options =
         request.index->opclassoptions == nullptr ? nullptr : request.index->opclassoptions[request.indexcol];
-    const banding shape = gin_shape(options, num_hashes);
-    return band_probability(value, shape.bands, shape.rows) >= recall_notice;
+    const banding banding = gin_banding(options, num_hashes);
+    return band_probability(value, banding.bands, banding.rows) >= recall_notice;
 }
 
 Oid query_function(const similar_types& types, Oid schema)

@@ -32,17 +32,18 @@ struct known_entry {
 
 // Entries are sorted as uuids, which hold the members in the order above. PostgreSQL compares the 16 bytes of uuids
 // from the first to the last, so a row comes after the records that have its TID and checksum.
-constexpr int number_bits = 47;
+constexpr int record_number_bits = 47;
 
-// In an entry, the number of a record has so many bits for the place on the page, which suffices for any layout.
-constexpr int entry_place_bits = number_bits - 32;
-static_assert(BLCKSZ <= 1 << entry_place_bits);
+// In an entry, the number of a record has so many bits for the ordinal on the page, which suffices for any layout.
+constexpr int ordinal_bits = record_number_bits - 32;
+static_assert(BLCKSZ <= 1 << ordinal_bits);
 
 void add_entry(known_records& known, const known_entry& entry)
 {
     const std::uint64_t words[] = {pg_hton64(entry.tid << 16 | entry.checksum >> 16),
                                    pg_hton64(std::uint64_t{entry.checksum} << 48 |
-                                             static_cast<std::uint64_t>(entry.is_row) << number_bits | entry.number)};
+                                             static_cast<std::uint64_t>(entry.is_row) << record_number_bits |
+                                             entry.number)};
     pg_uuid_t value;
     static_assert(sizeof(words) == sizeof(value));
     memcpy(&value, words, sizeof(value));
@@ -61,8 +62,8 @@ bool next_entry(known_records& known, known_entry& entry)
     const std::uint64_t low = pg_ntoh64(words[1]);
     entry = {high >> 16,
              static_cast<std::uint32_t>(high << 16 | low >> 48),
-             (low >> number_bits & 1) != 0,
-             low & ((std::uint64_t{1} << number_bits) - 1)};
+             (low >> record_number_bits & 1) != 0,
+             low & ((std::uint64_t{1} << record_number_bits) - 1)};
     return true;
 }
 
@@ -79,19 +80,19 @@ bool next_entry(known_records& known, known_entry& entry)
             errhint("Rebuild it with REINDEX INDEX."));
 }
 
-// Whether a record is still in the place where it was read, and is not marked dead. (VACUUM marks a record dead before
-// its row's TID is used again.)
+// Whether a record is still where it was read, and is not marked dead. (VACUUM marks a record dead
+// before its row's TID is used again.)
 bool is_there(const known_records& known, const known_entry& one)
 {
-    const auto block = static_cast<BlockNumber>(one.number >> entry_place_bits);
+    const auto block = static_cast<BlockNumber>(one.number >> ordinal_bits);
     const Buffer buffer = read_page(known.index, block, BUFFER_LOCK_SHARE);
     const Page page = BufferGetPage(buffer);
-    const int place = static_cast<int>(one.number & ((std::uint64_t{1} << entry_place_bits) - 1));
+    const int ordinal = static_cast<int>(one.number & ((std::uint64_t{1} << ordinal_bits) - 1));
     bool there = is_kind(page, page_kind::records) && trailer_of(page).id < known.meta.next_id &&
-                 place < records_on(known.index, buffer, known.layout);
+                 ordinal < records_on(known.index, buffer, known.layout);
     if (there) {
         const layout mine = layout_on(page, known.layout);
-        there = rank_of(0, row_of(tid_of(record_at(page, mine, place), mine))) == one.tid;
+        there = rank_of(0, row_of(tid_of(record_at(page, mine, ordinal), mine))) == one.tid;
     }
     UnlockReleaseBuffer(buffer);
     return there;
@@ -100,16 +101,16 @@ bool is_there(const known_records& known, const known_entry& one)
 void check_row(Relation index, ItemPointer tid, Datum* values, bool* nulls, bool alive, void* callback_state)
 {
     known_records& known = *static_cast<known_records*>(callback_state);
-    const bool null = nulls[known.which.signature];
+    const bool null = nulls[known.columns.signature];
     signature value;
     if (!null) {
-        value = indexable_signature(index, values[known.which.signature]);
-        if (known.layout.shape.bands == 0)
+        value = indexable_signature(index, values[known.columns.signature]);
+        if (known.layout.banding.bands == 0)
             fail_different(index, rank_of(0, *tid), "is not in");
         check_scheme(index, known.layout, value);
     }
     alignas(8) std::uint8_t record[most_record_bytes + 1];
-    make_record(known.layout, null ? nullptr : &value, hash_scope(index, known.which, values, nulls), *tid, record);
+    make_record(known.layout, null ? nullptr : &value, hash_scope(index, known.columns, values, nulls), *tid, record);
     const std::uint64_t checksum = checksum_of(record, known.layout, tid_of(record, known.layout));
     add_entry(known, {rank_of(0, *tid), static_cast<std::uint32_t>(checksum), true, 0});
 }
@@ -123,7 +124,7 @@ struct table_page {
 };
 
 // Whether a record's TID is in use in the table, even for a dead row.
-bool has_place(table_page& at, rank row)
+bool may_be_there(table_page& at, rank row)
 {
     const ItemPointerData tid = tid_of(row);
     const BlockNumber block = ItemPointerGetBlockNumberNoCheck(&tid);
@@ -145,8 +146,8 @@ bool has_place(table_page& at, rank row)
 // Compares records with rows, in the order of TIDs.
 void compare_all(known_records& known, Relation table)
 {
-    const bool has_places = table->rd_rel->relam == HEAP_TABLE_AM_OID;
-    const BufferAccessStrategy strategy = has_places ? GetAccessStrategy(BAS_BULKREAD) : nullptr;
+    const bool has_line_pointers = table->rd_rel->relam == HEAP_TABLE_AM_OID;
+    const BufferAccessStrategy strategy = has_line_pointers ? GetAccessStrategy(BAS_BULKREAD) : nullptr;
     table_page page = {table, RelationGetNumberOfBlocks(table), strategy, InvalidBuffer};
     known_entry one;
     std::optional<known_entry> before; // the last record before this entry
@@ -158,7 +159,7 @@ void compare_all(known_records& known, Relation table)
                 fail_different(known.index, one.tid, "is not in");
             continue;
         }
-        if (has_places && !has_place(page, one.tid) && is_there(known, one))
+        if (has_line_pointers && !may_be_there(page, one.tid) && is_there(known, one))
             fail_different(known.index, one.tid, "is not in the table, but has a record in");
         // If a row seems to have two records, one of them may have been moved or marked dead after it was read. The
         // check of `before` is repeated, to make sure that both records were there at the same time.
@@ -192,9 +193,10 @@ void start_records(known_records& known)
                                        TUPLESORT_NONE);
 }
 
-void add_record(known_records& known, const ItemPointerData& row, std::uint64_t checksum, BlockNumber block, int place)
+void add_record(
+    known_records& known, const ItemPointerData& row, std::uint64_t checksum, BlockNumber block, int ordinal)
 {
-    const std::uint64_t number = std::uint64_t{block} << entry_place_bits | static_cast<std::uint64_t>(place);
+    const std::uint64_t number = std::uint64_t{block} << ordinal_bits | static_cast<std::uint64_t>(ordinal);
     add_entry(known, {rank_of(0, row), static_cast<std::uint32_t>(checksum), false, number});
 }
 

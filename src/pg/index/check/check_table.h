@@ -17,7 +17,7 @@ struct known_records {
     Relation index;
     index::meta meta;
     index::layout layout;
-    columns which;
+    index::columns columns;
     BufferAccessStrategy ring; // for reading the index
     Tuplesortstate* sort;      // sorts the live records, and then also the table's rows; null: the table is not checked
 };
@@ -26,7 +26,8 @@ struct known_records {
 void start_records(known_records& known);
 
 // Adds a live record and the TID of its row. A record may be added twice.
-void add_record(known_records& known, const ItemPointerData& row, std::uint64_t checksum, BlockNumber block, int place);
+void add_record(
+    known_records& known, const ItemPointerData& row, std::uint64_t checksum, BlockNumber block, int ordinal);
 
 // A checksum of what a record has besides its TID.
 std::uint64_t checksum_of(const std::uint8_t* record, const layout& layout, const ItemPointerData& tid);

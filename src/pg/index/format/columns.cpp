@@ -108,14 +108,14 @@ columns columns_of(Relation index)
     return found;
 }
 
-void notice_unique_scope(Relation heap, Relation index, const columns& which)
+void notice_unique_scope(Relation heap, Relation index, const columns& columns)
 {
-    const int2vector& columns = index->rd_index->indkey;
+    const int2vector& indexed = index->rd_index->indkey;
     for (int column = 0; column < IndexRelationGetNumberOfKeyAttributes(index); column++) {
-        if (!which.in_scope(column) || columns.values[column] <= 0) // an expression
+        if (!columns.in_scope(column) || indexed.values[column] <= 0) // an expression
             continue;
-        const bool unique = is_unique(heap, columns.values[column]);
-        if (!unique && !is_nearly_unique(heap, columns.values[column]))
+        const bool unique = is_unique(heap, indexed.values[column]);
+        if (!unique && !is_nearly_unique(heap, indexed.values[column]))
             continue;
         const char* const name = NameStr(TupleDescAttr(RelationGetDescr(index), column)->attname);
         ereport(NOTICE,
@@ -130,12 +130,13 @@ void notice_unique_scope(Relation heap, Relation index, const columns& which)
     }
 }
 
-std::uint32_t hash_scope(Relation index, const columns& which, const Datum* values, const bool* nulls, const Oid* types)
+std::uint32_t
+hash_scope(Relation index, const columns& columns, const Datum* values, const bool* nulls, const Oid* types)
 {
     std::uint32_t hash = 0;
     const int count = IndexRelationGetNumberOfKeyAttributes(index);
     for (int column = 0; column < count; column++) {
-        if (!which.in_scope(column))
+        if (!columns.in_scope(column))
             continue;
         const Oid type = types != nullptr ? types[column] : InvalidOid;
         const std::uint32_t one = nulls[column] ? 0 : hash_value(index, column, type, values[column]);

@@ -33,11 +33,11 @@ columns columns_of(Relation index);
 
 // Raises a NOTICE if a column of the scope is unique in the table, or nearly so, because then (nearly) every row would
 // have a scope of its own.
-void notice_unique_scope(Relation heap, Relation index, const columns& which);
+void notice_unique_scope(Relation heap, Relation index, const columns& columns);
 
 // The hash of the values in the columns of the scope; 0 if there are no such columns. `types` has the types of the
 // values; null: the values have the types of the columns.
 std::uint32_t
-hash_scope(Relation index, const columns& which, const Datum* values, const bool* nulls, const Oid* types = nullptr);
+hash_scope(Relation index, const columns& columns, const Datum* values, const bool* nulls, const Oid* types = nullptr);
 
 } // namespace minhash::pg::index

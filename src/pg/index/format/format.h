@@ -196,12 +196,12 @@ constexpr int max_rows = 10;
 // How an index stores its records. All members follow from its meta page (layout_of).
 struct layout {
     minhash::scheme scheme;
-    banding shape; // bands 0: not known yet, all records are bare
+    minhash::banding banding; // bands 0: not known yet, all records are bare
     int scope_bytes;
     int tid_offset;
     int record_bytes;
     int records_per_page;
-    int place_bits; // a record's number is its block, then this many bits for its place on that page
+    int ordinal_bits; // a record's number is its block, then this many bits for its ordinal on that page
 };
 
 inline page_trailer& trailer_of(Page page) { return *reinterpret_cast<page_trailer*>(page + trailer_offset); }
@@ -260,7 +260,7 @@ inline layout bare_layout(layout value)
 inline layout layout_on(Page page, const layout& layout) { return is_bare(page) ? bare_layout(layout) : layout; }
 
 // How many lists of entries the tree of a run has: one for each band, and one for scopes.
-inline int lists_of(const layout& layout) { return layout.shape.bands + (layout.scope_bytes > 0 ? 1 : 0); }
+inline int lists_of(const layout& layout) { return layout.banding.bands + (layout.scope_bytes > 0 ? 1 : 0); }
 
 inline int used_bytes(Page page) { return reinterpret_cast<PageHeader>(page)->pd_lower - contents_offset; }
 
@@ -269,15 +269,15 @@ inline void set_used_bytes(Page page, int bytes)
     reinterpret_cast<PageHeader>(page)->pd_lower = static_cast<LocationIndex>(contents_offset + bytes);
 }
 
-inline std::uint8_t* record_at(Page page, const layout& layout, int place)
+inline std::uint8_t* record_at(Page page, const layout& layout, int ordinal)
 {
-    return reinterpret_cast<std::uint8_t*>(contents_of(page)) + place * layout.record_bytes;
+    return reinterpret_cast<std::uint8_t*>(contents_of(page)) + ordinal * layout.record_bytes;
 }
 
-// The number of a record: its block, and its place on that page.
-inline std::uint64_t number_of(const layout& layout, BlockNumber block, int place)
+// The number of a record: its block, and its ordinal on that page.
+inline std::uint64_t number_of(const layout& layout, BlockNumber block, int ordinal)
 {
-    return std::uint64_t{block} << layout.place_bits | static_cast<std::uint64_t>(place);
+    return std::uint64_t{block} << layout.ordinal_bits | static_cast<std::uint64_t>(ordinal);
 }
 
 inline ItemPointerData tid_of(const std::uint8_t* record, const layout& layout)
@@ -303,15 +303,15 @@ inline std::uint32_t scope_of(const std::uint8_t* record, const layout& layout)
 // The byte with the bit that says whether a scan found the record's row dead to all transactions. These bits lie in
 // what PostgreSQL regards as the page's free space. Full-page images leave that space out, and each logged change sets
 // it to zero.
-inline std::uint8_t& killed_bits(Page page, int place)
+inline std::uint8_t& killed_bits(Page page, int ordinal)
 {
-    return reinterpret_cast<std::uint8_t*>(page)[trailer_offset - 1 - place / 8];
+    return reinterpret_cast<std::uint8_t*>(page)[trailer_offset - 1 - ordinal / 8];
 }
 
-inline bool is_killed(Page page, const layout& layout, int place)
+inline bool is_killed(Page page, const layout& layout, int ordinal)
 {
-    Assert(place < layout.records_per_page);
-    return (killed_bits(page, place) >> place % 8 & 1) != 0;
+    Assert(ordinal < layout.records_per_page);
+    return (killed_bits(page, ordinal) >> ordinal % 8 & 1) != 0;
 }
 
 inline bool is_dead(const ItemPointerData& tid) { return tid.ip_posid == 0; }

@@ -34,7 +34,7 @@ void pack_leaf(Page page, const leaf_entries& leaf)
                      static_cast<std::uint8_t>(leaf.number_width),
                      0};
     char* const entries = contents_of(page) + sizeof(node_head);
-    const auto place = [&](int at) { return ascending ? at : leaf.count - 1 - at; };
+    const auto sorted_at = [&](int at) { return ascending ? at : leaf.count - 1 - at; };
     // Pack bits one after the other, and write eight bytes at a time.
     std::uint64_t waiting = 0;
     int bits = 0;
@@ -50,9 +50,9 @@ void pack_leaf(Page page, const leaf_entries& leaf)
         waiting = bits > 0 ? value >> (width - bits) : 0;
     };
     for (int at = 0; at < leaf.count; at++)
-        put(leaf.keys[place(at)] - base, leaf.key_width);
+        put(leaf.keys[sorted_at(at)] - base, leaf.key_width);
     for (int at = 0; at < leaf.count; at++)
-        put(leaf.numbers[place(at)] - leaf.least_number, leaf.number_width);
+        put(leaf.numbers[sorted_at(at)] - leaf.least_number, leaf.number_width);
     const int rest = (bits + 7) / 8;
     memcpy(to, &waiting, static_cast<std::size_t>(rest));
     set_used_bytes(page, static_cast<int>(to - contents_of(page)) + rest);
@@ -65,12 +65,12 @@ std::uint64_t* keys_of(Page page) { return reinterpret_cast<std::uint64_t*>(cont
 BlockNumber* blocks_of(Page page) { return reinterpret_cast<BlockNumber*>(keys_of(page) + head_of(page).room); }
 
 // One or two bits in one word of a filter.
-struct filter_place {
+struct filter_bits {
     int word;
     std::uint64_t bits;
 };
 
-filter_place place_of(int child, std::uint64_t key)
+filter_bits bits_in_filter(int child, std::uint64_t key)
 {
     const std::uint64_t hash = fmix64(key);
     const auto word = static_cast<int>((hash >> 32) * filter_words >> 32);
@@ -84,8 +84,8 @@ static_assert(filtered_room * sizeof(BlockNumber) % sizeof(std::uint64_t) == 0);
 
 bool inner_view::may_have(int child, std::uint64_t key) const
 {
-    const filter_place place = place_of(child, key);
-    return (reinterpret_cast<const std::uint64_t*>(blocks + filtered_room)[place.word] & place.bits) == place.bits;
+    const filter_bits bits = bits_in_filter(child, key);
+    return (reinterpret_cast<const std::uint64_t*>(blocks + filtered_room)[bits.word] & bits.bits) == bits.bits;
 }
 
 inner_view inner_view_of(Page page) { return {&head_of(page), keys_of(page), blocks_of(page)}; }
@@ -127,8 +127,8 @@ void add_to_filter(Page page, std::uint64_t key)
     if (head.room != filtered_room)
         return;
     Assert(head.count > 0);
-    const filter_place place = place_of(head.count - 1, key);
-    reinterpret_cast<std::uint64_t*>(blocks_of(page) + filtered_room)[place.word] |= place.bits;
+    const filter_bits bits = bits_in_filter(head.count - 1, key);
+    reinterpret_cast<std::uint64_t*>(blocks_of(page) + filtered_room)[bits.word] |= bits.bits;
 }
 
 } // namespace minhash::pg::index

@@ -16,34 +16,37 @@ namespace minhash::pg::index {
 namespace {
 
 // The buffers in which this session last read pages. Lookups read some pages again and again, such as the meta page,
-// roots and the tail. Each place is only a hint: PostgreSQL checks whether the buffer still has the page. Of 300,000
-// signatures in memory, this makes a lookup at 0.8 take 12 µs instead of 13, and a comparison with all records 9 ms
-// instead of 11: without hints, a tenth to a fifth of the time is spent in the buffer manager's hash table.
-struct page_place {
+// roots and the tail. What is remembered is only a hint: PostgreSQL checks whether the buffer still has the page. Of
+// 300,000 signatures in memory, this makes a lookup at 0.8 take 12 µs instead of 13, and a comparison with all records
+// 9 ms instead of 11: without hints, a tenth to a fifth of the time is spent in the buffer manager's hash table.
+struct known_buffer {
     Oid file;
     BlockNumber block;
     Buffer buffer;
     std::uint32_t uses;
 };
 
-constexpr std::size_t place_count = 4096;
-page_place places[place_count];
+constexpr std::size_t known_buffer_count = 4096;
+known_buffer known_buffers[known_buffer_count];
 
-// The usage count of a buffer does not rise if a page is found by its place. So the most-used pages would be evicted
-// early. To prevent this, every `uses_that_count`th use of a place calls ReadBuffer(), which raises the count.
+// The usage count of a buffer does not rise if a page is found by its hint. So the most-used pages would be evicted
+// early. To prevent this, every `uses_that_count`th use of a hint calls ReadBuffer(), which raises the count.
 constexpr std::uint32_t uses_that_count = 16;
 
-page_place& place_of(Oid file, BlockNumber block) { return places[(file * 31 + block) % place_count]; }
+known_buffer& known_buffer_of(Oid file, BlockNumber block)
+{
+    return known_buffers[(file * 31 + block) % known_buffer_count];
+}
 
 // Pins a page if it is still in the buffer where this session last found it. If that buffer is not known, tries the
 // buffer after the one that has the previous block, because blocks that were read one after the other are often in
 // neighbouring buffers. Returns InvalidBuffer if the page was not found, or if this use must call ReadBuffer().
-Buffer recall_page(Relation index, Oid file, BlockNumber block, page_place& place)
+Buffer recall_page(Relation index, Oid file, BlockNumber block, known_buffer& recalled)
 {
-    if (place.buffer != InvalidBuffer && place.file == file && place.block == block)
-        return ++place.uses % uses_that_count != 0 && pin_recent(index, block, place.buffer) ? place.buffer
-                                                                                             : InvalidBuffer;
-    const page_place& before = place_of(file, block - 1);
+    if (recalled.buffer != InvalidBuffer && recalled.file == file && recalled.block == block)
+        return ++recalled.uses % uses_that_count != 0 && pin_recent(index, block, recalled.buffer) ? recalled.buffer
+                                                                                                   : InvalidBuffer;
+    const known_buffer& before = known_buffer_of(file, block - 1);
     const Buffer guess = before.buffer + 1;
     return before.file == file && before.block == block - 1 && before.buffer != InvalidBuffer && guess <= NBuffers &&
                    pin_recent(index, block, guess)
@@ -53,13 +56,13 @@ Buffer recall_page(Relation index, Oid file, BlockNumber block, page_place& plac
 
 // The maximum number of pages to try in the search for a free one. It is small, because other processes may be waiting
 // for a page that the caller has locked.
-constexpr int most_looks = 16;
+constexpr int most_recalls = 16;
 
 // Takes a page from the free space map. The map is not logged, and after a crash it may name pages that are in use. So
 // this function looks at the page itself to see whether it is free.
 Buffer take_free_page(Relation index, BufferAccessStrategy strategy)
 {
-    for (int look = 0; look < most_looks; look++) {
+    for (int look = 0; look < most_recalls; look++) {
         const BlockNumber block = GetFreeIndexPage(index);
         if (block == InvalidBlockNumber)
             break;
@@ -137,16 +140,16 @@ bool are_trees_possible(const meta& value)
            });
 }
 
-layout make_layout(const minhash::scheme& scheme, banding shape, int scope_bytes)
+layout make_layout(const minhash::scheme& scheme, banding banding, int scope_bytes)
 {
-    Assert(shape.bands > 0 && shape.rows > 0 && shape.bands * shape.rows <= scheme.num_hashes);
+    Assert(banding.bands > 0 && banding.rows > 0 && banding.bands * banding.rows <= scheme.num_hashes);
     layout made = {};
     made.scheme = scheme;
-    made.shape = shape;
+    made.banding = banding;
     made.scope_bytes = scope_bytes;
     set_record_size(made, (scheme.num_hashes + 1) / 2 * 2);
-    while (1 << made.place_bits < made.records_per_page)
-        made.place_bits++;
+    while (1 << made.ordinal_bits < made.records_per_page)
+        made.ordinal_bits++;
     Assert(made.records_per_page > 0);
     return made;
 }
@@ -170,11 +173,11 @@ Buffer pin_page(Relation index, BlockNumber block, BufferAccessStrategy strategy
     if (strategy != nullptr || RelationUsesLocalBuffers(index))
         return ReadBufferExtended(index, MAIN_FORKNUM, block, RBM_NORMAL, strategy);
     const Oid file = file_of(index);
-    page_place& place = place_of(file, block);
-    const Buffer known = recall_page(index, file, block, place);
+    known_buffer& recalled = known_buffer_of(file, block);
+    const Buffer known = recall_page(index, file, block, recalled);
     const Buffer buffer = known != InvalidBuffer ? known : ReadBuffer(index, block);
-    if (place.buffer != buffer || place.block != block || place.file != file || known == InvalidBuffer)
-        place = {file, block, buffer, 0};
+    if (recalled.buffer != buffer || recalled.block != block || recalled.file != file || known == InvalidBuffer)
+        recalled = {file, block, buffer, 0};
     return buffer;
 }
 
@@ -275,7 +278,7 @@ void finish_page(Relation index, Buffer buffer, logging when)
 int records_on(Relation index, Buffer buffer, const layout& layout)
 {
     const Page page = BufferGetPage(buffer);
-    if (layout.shape.bands == 0 && !is_bare(page))
+    if (layout.banding.bands == 0 && !is_bare(page))
         return 0;
     const index::layout mine = layout_on(page, layout);
     const int bytes = used_bytes(page);
@@ -307,13 +310,13 @@ void read_meta(Relation index, meta& copy, bool whole)
     UnlockReleaseBuffer(buffer);
 }
 
-void set_scheme(meta& value, const scheme& scheme, banding shape)
+void set_scheme(meta& value, const scheme& scheme, banding banding)
 {
     if (value.bands != 0)
         return;
     encode_header(scheme, value.scheme);
-    value.bands = static_cast<std::uint16_t>(shape.bands);
-    value.rows = static_cast<std::uint16_t>(shape.rows);
+    value.bands = static_cast<std::uint16_t>(banding.bands);
+    value.rows = static_cast<std::uint16_t>(banding.rows);
 }
 
 layout layout_of(Relation index, const meta& value)

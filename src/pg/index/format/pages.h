@@ -157,7 +157,7 @@ void change_meta(Relation index, Change change)
 }
 
 // Sets the scheme, bands and rows of the index, unless they have been set already.
-void set_scheme(meta& value, const scheme& scheme, banding shape);
+void set_scheme(meta& value, const scheme& scheme, banding banding);
 
 // The layout that follows from the scheme in the meta page.
 layout layout_of(Relation index, const meta& value);

@@ -54,13 +54,13 @@ inline std::uint64_t spread_scope(std::uint32_t scope)
 // The key of the entries under a scope alone. They come after the entries of all bands.
 inline std::uint64_t scope_entry_key(std::uint32_t scope, const layout& layout)
 {
-    return static_cast<std::uint64_t>(layout.shape.bands) << key_bits | spread_scope(scope);
+    return static_cast<std::uint64_t>(layout.banding.bands) << key_bits | spread_scope(scope);
 }
 
 // The key of a record's band, with the band's number in the bits above the key.
 inline std::uint64_t band_entry_key(const std::uint8_t* record, const layout& layout, int band)
 {
-    const int rows = layout.shape.rows;
+    const int rows = layout.banding.rows;
     const std::uint8_t* const slots = record + band * rows;
     const int wide = rows <= key_bits / 8 ? rows : 2 * (key_bits / 8) - rows;
     std::uint64_t key = static_cast<std::uint64_t>(band);
@@ -74,14 +74,14 @@ inline std::uint64_t band_entry_key(const std::uint8_t* record, const layout& la
 // The key of a record's entry in one of the lists of a run.
 inline std::uint64_t entry_key(const std::uint8_t* record, const layout& layout, int list)
 {
-    return list < layout.shape.bands ? band_entry_key(record, layout, list)
-                                     : scope_entry_key(scope_of(record, layout), layout);
+    return list < layout.banding.bands ? band_entry_key(record, layout, list)
+                                       : scope_entry_key(scope_of(record, layout), layout);
 }
 
 // Whether a live record has an entry in this list. Records of bare pages have none.
 inline bool has_entry(const ItemPointerData& tid, const layout& layout, int list)
 {
-    return list == layout.shape.bands || has_slots(tid);
+    return list == layout.banding.bands || has_slots(tid);
 }
 
 // The difference between the greatest and the least key that begin with the same `depth` slots.

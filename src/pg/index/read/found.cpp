@@ -11,7 +11,7 @@ namespace minhash::pg::index {
 void found_rows::start(std::size_t rows_of_room)
 {
     rows.start(64);
-    given.start(64);
+    returned.start(64);
     room = rows_of_room;
     limit = last_rank;
 }
@@ -27,8 +27,8 @@ void found_rows::add(rank where, std::uint64_t number)
 
 void found_rows::sort_rows()
 {
-    sort_answering(std::span(rows), [](const candidate& a, const candidate& b) { return a.where < b.where; });
-    const auto is_same = [](const candidate& a, const candidate& b) { return a.where == b.where; };
+    sort_answering(std::span(rows), [](const ranked_row& a, const ranked_row& b) { return a.where < b.where; });
+    const auto is_same = [](const ranked_row& a, const ranked_row& b) { return a.where == b.where; };
     rows.count = static_cast<std::size_t>(std::unique(rows.begin(), rows.end(), is_same) - rows.at);
 }
 
@@ -47,7 +47,7 @@ void found_rows::spill()
     if (bitmap == nullptr && sort == nullptr)
         sort =
             tuplesort_begin_datum(INT8OID, Int8LessOperator, InvalidOid, false, work_mem / 2, nullptr, TUPLESORT_NONE);
-    for (const candidate& row : rows) {
+    for (const ranked_row& row : rows) {
         CHECK_FOR_INTERRUPTS();
         if (bitmap != nullptr) {
             ItemPointerData tid = tid_of(row.where);
@@ -87,16 +87,16 @@ std::size_t found_rows::pass(rank upto)
 {
     Assert(upto >= after);
     after = upto;
-    const auto left = std::ranges::upper_bound(given, upto);
-    given.count = static_cast<std::size_t>(std::copy(left, given.end(), given.at) - given.at);
-    return static_cast<std::size_t>(std::ranges::upper_bound(rows, upto, {}, &candidate::where) - rows.at);
+    const auto left = std::ranges::upper_bound(returned, upto);
+    returned.count = static_cast<std::size_t>(std::copy(left, returned.end(), returned.at) - returned.at);
+    return static_cast<std::size_t>(std::ranges::upper_bound(rows, upto, {}, &ranked_row::where) - rows.at);
 }
 
 void found_rows::remember(std::size_t from, std::size_t to)
 {
     for (std::size_t at = from; at < to; at++)
-        given.add(rows.at[at].where);
-    sort_answering(std::span(given));
+        returned.add(rows.at[at].where);
+    sort_answering(std::span(returned));
 }
 
 void found_rows::close()

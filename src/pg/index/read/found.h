@@ -18,27 +18,27 @@ extern "C" {
 
 namespace minhash::pg::index {
 
-struct candidate {
+struct ranked_row {
     rank where;
     std::uint64_t number; // the number of the row's record; 0: the record is bare
 };
 
 struct found_rows {
-    growing<candidate> rows;
-    rank after;           // only rows with higher ranks are found
-    rank limit;           // rows with higher ranks are left out, because enough better rows have been found
-    growing<rank> given;  // the sorted ranks of rows that have been returned and must not be found again
-    std::size_t wanted;   // about this many of the best rows are kept; 0: all
-    std::size_t room;     // if all rows are kept: how many fit into memory before they go to `bitmap` or `sort`
-    TIDBitmap* bitmap;    // receives the rows that do not fit; null: they go to `sort`
-    Tuplesortstate* sort; // receives the rows that do not fit, if there is no bitmap; made when it is first needed
+    growing<ranked_row> rows;
+    rank after;             // only rows with higher ranks are found
+    rank limit;             // rows with higher ranks are left out, because enough better rows have been found
+    growing<rank> returned; // the sorted ranks of rows that have been returned and must not be found again
+    std::size_t wanted;     // about this many of the best rows are kept; 0: all
+    std::size_t room;       // if all rows are kept: how many fit into memory before they go to `bitmap` or `sort`
+    TIDBitmap* bitmap;      // receives the rows that do not fit; null: they go to `sort`
+    Tuplesortstate* sort;   // receives the rows that do not fit, if there is no bitmap; made when it is first needed
 
     // Prepares to find rows. All members must be zero before this call.
     void start(std::size_t rows_of_room);
 
     bool is_left_out(rank where) const
     {
-        return where <= after || where > limit || (given.count > 0 && std::ranges::binary_search(given, where));
+        return where <= after || where > limit || (returned.count > 0 && std::ranges::binary_search(returned, where));
     }
 
     void add(rank where, std::uint64_t number);

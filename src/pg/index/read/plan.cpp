@@ -28,7 +28,7 @@ namespace minhash::pg::index {
 namespace {
 
 // A search for candidates that agree in only one slot is no faster than comparing all records.
-constexpr int least_depth = 2;
+constexpr int least_planned_depth = 2;
 
 // The share of slots in which unrelated texts agree, including 8-bit slots that agree by chance.
 constexpr double unrelated = 0.034;
@@ -119,28 +119,28 @@ conditions read_conditions(PlannerInfo* root, const IndexPath& path)
 
 } // namespace
 
-scan_plan plan_scan(double threshold, const banding& shape, double recall)
+scan_plan plan_scan(double threshold, const banding& banding, double recall)
 {
-    for (int depth = shape.rows; depth >= std::min(least_depth, shape.rows); depth--) {
-        if (depth == 0 || band_probability(threshold, shape.bands, depth) < recall_of_lookups)
+    for (int depth = banding.rows; depth >= std::min(least_planned_depth, banding.rows); depth--) {
+        if (depth == 0 || band_probability(threshold, banding.bands, depth) < recall_of_lookups)
             continue;
         int bands = 1;
-        while (bands < shape.bands && band_probability(threshold, bands, depth) < recall)
+        while (bands < banding.bands && band_probability(threshold, bands, depth) < recall)
             bands++;
         return {depth, bands, false};
     }
     return {};
 }
 
-index_size size_of(const meta& now, const layout& layout, Oid tablespace)
+index_size size_of(const meta& current, const layout& layout, Oid tablespace)
 {
     index_size size = {};
-    size.tail_pages = now.tail_pages;
+    size.tail_pages = current.tail_pages;
     size.tail_records = size.tail_pages * layout.records_per_page;
     size.records = size.tail_records;
     size.record_pages = size.tail_pages;
-    size.runs = now.run_count;
-    for (const run& one : runs_of(now)) {
+    size.runs = current.run_count;
+    for (const run& one : runs_of(current)) {
         size.records += static_cast<double>(one.records);
         size.record_pages += one.record_pages;
         size.levels += one.height + 1;
@@ -185,20 +185,20 @@ void estimate_cost(PlannerInfo* root,
     *selectivity = share_of(get_quals_from_indexclauses(path->indexclauses));
 
     layout layout = {};
-    columns which = {};
+    columns columns = {};
     index_size size = {};
     if (!info.hypothetical) {
         const Relation index = index_open(info.indexoid, NoLock); // the planner has it locked
-        meta now;
-        read_meta(index, now);
-        layout = layout_of(index, now);
-        which = columns_of(index);
-        size = size_of(now, layout, index->rd_rel->reltablespace);
+        meta current;
+        read_meta(index, current);
+        layout = layout_of(index, current);
+        columns = columns_of(index);
+        size = size_of(current, layout, index->rd_rel->reltablespace);
         index_close(index, NoLock);
     }
     const double tuples = std::max(info.tuples, 1.0);
-    const bool has_keys = (which.scope & ~given.equal) == 0;
-    scan_plan plan = given.similar && has_keys ? plan_scan(given.threshold, layout.shape) : scan_plan{};
+    const bool has_keys = (columns.scope & ~given.equal) == 0;
+    scan_plan plan = given.similar && has_keys ? plan_scan(given.threshold, layout.banding) : scan_plan{};
     // The rows that are near are candidates, too.
     const double near = *selectivity * tuples;
     const double in_scope = size.records * share_of(given.scope);
@@ -216,7 +216,7 @@ void estimate_cost(PlannerInfo* root,
             rest = work_of_candidates(size, candidates);
     }
     // Instead of all records, a search may compare those of the scope.
-    if (compares_all && which.scope != 0 && has_keys && !should_compare_all(size, in_scope)) {
+    if (compares_all && columns.scope != 0 && has_keys && !should_compare_all(size, in_scope)) {
         const work entries = work_of_bands(size, {0, 1, false});
         bands = {bands.pages + entries.pages, bands.cpu + entries.cpu};
         rest = work_of_candidates(size, in_scope);

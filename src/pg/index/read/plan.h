@@ -23,7 +23,7 @@ constexpr double recall_of_constraints = 0.99;
 // Returns the plan with the greatest depth that can reach the recall of lookups. The plan has the smallest number of
 // bands that reaches `recall`, or all bands if even these do not reach it. The plan has depth 0 if no depth from 2 on
 // can reach the recall of lookups (from 1 on, if a band has only one row).
-scan_plan plan_scan(double threshold, const banding& shape, double recall = recall_of_lookups);
+scan_plan plan_scan(double threshold, const banding& banding, double recall = recall_of_lookups);
 
 // If there is no ORDER BY, a scan first reads up to this many entries of each band in each run, and then returns the
 // rows found so far. The planner expects this many candidates in all before the first rows.
@@ -41,7 +41,7 @@ struct index_size {
     double sequential_page;
 };
 
-index_size size_of(const meta& now, const layout& layout, Oid tablespace);
+index_size size_of(const meta& current, const layout& layout, Oid tablespace);
 
 // How many of `records` records are expected to become candidates although they are unrelated to the query. The result
 // has no meaning for a plan of depth 0.

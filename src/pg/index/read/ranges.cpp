@@ -56,8 +56,8 @@ constexpr int inner_start = contents_offset + static_cast<int>(sizeof(node_head)
 // Descends one level: replaces the page of each key, in `blocks`, by the child that leads to the key, or by
 // InvalidBlockNumber if the filters show that the run does not have the key. `keys` must be sorted, so that each page
 // is read once for all keys below it. Returns false if the run's pages are gone.
-bool descend_level(const search& state,
-                   const run& which,
+bool descend_level(const search& self,
+                   const run& one,
                    std::uint32_t level,
                    std::span<const std::uint64_t> keys,
                    BlockNumber* blocks,
@@ -74,8 +74,8 @@ bool descend_level(const search& state,
                 continue;
             if (count == at_once)
                 break;
-            check_block(state.index, blocks[end], state.blocks);
-            pages[count] = pin_page(state.index, blocks[end]);
+            check_block(self.index, blocks[end], self.blocks);
+            pages[count] = pin_page(self.index, blocks[end]);
             prefetch(pages[count++], inner_start);
         }
         for (std::size_t at = 0; at < count; at++) {
@@ -83,12 +83,12 @@ bool descend_level(const search& state,
             const BlockNumber block = BufferGetBlockNumber(buffer);
             LockBuffer(buffer, BUFFER_LOCK_SHARE);
             inner_view page;
-            valid = valid && view_inner(state.index, buffer, which.id, level, page) && page.count() > 0;
+            valid = valid && view_inner(self.index, buffer, one.id, level, page) && page.count() > 0;
             for (; first < end && blocks[first] == block; first++) {
                 if (!valid)
                     continue;
                 int child = child_of(page, keys[first]);
-                if (page.has_filters() && state.span == 0)
+                if (page.has_filters() && self.span == 0)
                     child = filtered_child(page, child, keys[first], next_keys[first]);
                 else if (child + 1 < page.count())
                     next_keys[first] = page.keys[child + 1];
@@ -105,29 +105,29 @@ constexpr std::uint32_t many_pages = 1024;
 
 // Pins a leaf. For a large run, the session does not remember in which buffer the leaf was, because it is unlikely to
 // read the same leaf again soon.
-Buffer fetch_leaf(const search& state, const run& which, BlockNumber block)
+Buffer fetch_leaf(const search& self, const run& one, BlockNumber block)
 {
-    check_block(state.index, block, state.blocks);
-    const Buffer buffer = which.record_pages > many_pages
-                              ? ReadBufferExtended(state.index, MAIN_FORKNUM, block, RBM_NORMAL, state.ring)
-                              : pin_page(state.index, block);
+    check_block(self.index, block, self.blocks);
+    const Buffer buffer = one.record_pages > many_pages
+                              ? ReadBufferExtended(self.index, MAIN_FORKNUM, block, RBM_NORMAL, self.ring)
+                              : pin_page(self.index, block);
     prefetch(buffer, 64);
     return buffer;
 }
 
 // Reads the record numbers of up to `most` entries of a range. `buffer` is the leaf to start at, pinned but not locked;
 // this function releases it. Returns false if the run's pages are gone.
-bool read_range(search& state, entry_range& range, Buffer buffer, std::size_t most)
+bool read_range(search& self, entry_range& range, Buffer buffer, std::size_t most)
 {
-    const Relation index = state.index;
-    const run& which = state.meta.runs[range.run];
-    const std::uint64_t last = range.key + state.span;
+    const Relation index = self.index;
+    const run& one = self.meta.runs[range.run];
+    const std::uint64_t last = range.key + self.span;
     std::size_t left = most;
     for (BlockNumber pages = 0;;) {
         CHECK_FOR_INTERRUPTS();
         LockBuffer(buffer, BUFFER_LOCK_SHARE);
         leaf_view leaf;
-        if (!view_leaf(index, buffer, which.id, leaf)) {
+        if (!view_leaf(index, buffer, one.id, leaf)) {
             UnlockReleaseBuffer(buffer);
             return false;
         }
@@ -135,7 +135,7 @@ bool read_range(search& state, entry_range& range, Buffer buffer, std::size_t mo
         int at = range.at.has_value() ? *range.at : leaf.lower_bound(range.key);
         const int end = at < count && leaf.key(count - 1) > last ? leaf.lower_bound(last + 1) : count;
         const std::size_t some = std::min(left, static_cast<std::size_t>(std::max(0, end - at)));
-        leaf.copy_numbers(at, static_cast<int>(some), state.numbers.extend(some));
+        leaf.copy_numbers(at, static_cast<int>(some), self.numbers.extend(some));
         at += static_cast<int>(some);
         left -= some;
         const bool ends = at == end && end < count;
@@ -147,54 +147,54 @@ bool read_range(search& state, entry_range& range, Buffer buffer, std::size_t mo
         UnlockReleaseBuffer(buffer);
         if (range.block == InvalidBlockNumber || left == 0)
             return true;
-        if (++pages > state.blocks)
+        if (++pages > self.blocks)
             fail_damaged(index, range.block, "Leaves lead back to themselves.");
-        buffer = fetch_leaf(state, which, range.block);
+        buffer = fetch_leaf(self, one, range.block);
     }
 }
 
 } // namespace
 
-void set_keys(search& state, const scan_plan& plan)
+void set_keys(search& self, const scan_plan& plan)
 {
-    Assert(plan.depth > 0 && plan.depth <= state.layout.shape.rows);
-    Assert(plan.bands > 0 && plan.bands <= state.layout.shape.bands);
-    const int rows = state.layout.shape.rows;
-    state.span = plan.depth < rows ? prefix_span(rows, plan.depth) : 0;
-    const std::uint8_t* const query = state.narrowed_by != nullptr ? state.narrowed_by : state.ordered_by;
-    state.keys.count = 0;
+    Assert(plan.depth > 0 && plan.depth <= self.layout.banding.rows);
+    Assert(plan.bands > 0 && plan.bands <= self.layout.banding.bands);
+    const int rows = self.layout.banding.rows;
+    self.span = plan.depth < rows ? prefix_span(rows, plan.depth) : 0;
+    const std::uint8_t* const query = self.filter_record != nullptr ? self.filter_record : self.ordered_by;
+    self.keys.count = 0;
     for (int band = 0; band < plan.bands; band++)
-        state.keys.add(band_entry_key(query, state.layout, band) & ~state.span);
+        self.keys.add(band_entry_key(query, self.layout, band) & ~self.span);
 }
 
-bool find_ranges(search& state)
+bool find_ranges(search& self)
 {
-    state.ranges.count = 0;
-    const std::span<const std::uint64_t> keys = state.keys;
+    self.ranges.count = 0;
+    const std::span<const std::uint64_t> keys = self.keys;
     BlockNumber* const blocks = static_cast<BlockNumber*>(palloc(sizeof(BlockNumber) * keys.size()));
     auto* const next_keys = static_cast<std::uint64_t*>(palloc(sizeof(std::uint64_t) * keys.size()));
     bool valid = true;
-    for (std::uint32_t at = 0; valid && at < state.meta.run_count; at++) {
-        const run& which = state.meta.runs[at];
-        if (which.root == InvalidBlockNumber)
+    for (std::uint32_t at = 0; valid && at < self.meta.run_count; at++) {
+        const run& one = self.meta.runs[at];
+        if (one.root == InvalidBlockNumber)
             continue;
-        std::fill_n(blocks, keys.size(), which.root);
+        std::fill_n(blocks, keys.size(), one.root);
         std::fill_n(next_keys, keys.size(), std::numeric_limits<std::uint64_t>::max());
-        for (std::uint32_t level = which.height; valid && level > 0; level--)
-            valid = descend_level(state, which, level, keys, blocks, next_keys);
+        for (std::uint32_t level = one.height; valid && level > 0; level--)
+            valid = descend_level(self, one, level, keys, blocks, next_keys);
         for (std::size_t key = 0; valid && key < keys.size(); key++)
             if (blocks[key] != InvalidBlockNumber)
-                state.ranges.add({at, keys[key], blocks[key], std::nullopt});
+                self.ranges.add({at, keys[key], blocks[key], std::nullopt});
     }
     pfree(next_keys);
     pfree(blocks);
     return valid;
 }
 
-bool read_ranges(search& state, std::size_t most)
+bool read_ranges(search& self, std::size_t most)
 {
     Buffer leaves[at_once];
-    growing<entry_range>& ranges = state.ranges;
+    growing<entry_range>& ranges = self.ranges;
     most = std::max<std::size_t>(1, std::min(most, most_numbers() / std::max<std::size_t>(1, ranges.count)));
     std::size_t kept = 0;
     bool valid = true;
@@ -202,7 +202,7 @@ bool read_ranges(search& state, std::size_t most)
         const std::size_t count = std::min(at_once, ranges.count - first);
         for (std::size_t at = 0; at < count; at++) {
             const entry_range& range = ranges.at[first + at];
-            leaves[at] = fetch_leaf(state, state.meta.runs[range.run], range.block);
+            leaves[at] = fetch_leaf(self, self.meta.runs[range.run], range.block);
         }
         for (std::size_t at = 0; at < count; at++) {
             entry_range range = ranges.at[first + at];
@@ -210,7 +210,7 @@ bool read_ranges(search& state, std::size_t most)
                 ReleaseBuffer(leaves[at]);
                 continue;
             }
-            valid = read_range(state, range, leaves[at], most);
+            valid = read_range(self, range, leaves[at], most);
             if (range.block != InvalidBlockNumber)
                 ranges.at[kept++] = range;
         }

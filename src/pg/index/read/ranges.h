@@ -6,14 +6,14 @@
 namespace minhash::pg::index {
 
 // Sets the search's keys, as the plan says.
-void set_keys(search& state, const scan_plan& plan);
+void set_keys(search& self, const scan_plan& plan);
 
 // Finds where the entries with the search's keys begin in each run. Returns false if a run's pages are gone.
-bool find_ranges(search& state);
+bool find_ranges(search& self);
 
 // Reads up to `most` more entries of each range into `numbers`, or fewer if memory is short. A few ranges are read at a
 // time, so that their leaves are prefetched together. Ranges without further entries are removed. Returns false if a
 // run's pages are gone.
-bool read_ranges(search& state, std::size_t most);
+bool read_ranges(search& self, std::size_t most);
 
 } // namespace minhash::pg::index

@@ -25,9 +25,9 @@ struct scan_state {
     search look;
     index_size size;
     MemoryContext context;
-    query narrow; // the signature that % compares with, and the threshold
-    bool has_narrow;
-    signature near; // the signature of ORDER BY, unless it is NULL
+    query filter; // the signature that % compares with, and the threshold
+    bool has_filter;
+    signature order_by_signature; // the signature of ORDER BY, unless it is NULL
     order_kind order;
     bool nothing;  // nothing can match, because a scan key is NULL
     bool has_keys; // band keys can be made: the index has no scope, or the scan keys determine the scope
@@ -55,16 +55,16 @@ struct scan_state {
 };
 
 // Begins the search of a scan, if anything can match.
-void begin_search(scan_state& state, double threshold);
+void begin_search(scan_state& self, double threshold);
 
 // Each call continues the search. If a call finds no rows to return, and the search is not complete, call again.
-void search_similar(scan_state& state);
-void search_in_order(scan_state& state);
+void search_similar(scan_state& self);
+void search_in_order(scan_state& self);
 
 // Without ORDER BY: collects all remaining rows in the bitmap, in the sort, or in look.found.rows.
-void gather_rest(scan_state& state);
+void gather_rest(scan_state& self);
 
 // Allows rows up to the rank `upto` to be returned now.
-void give_found(scan_state& state, rank upto);
+void give_found(scan_state& self, rank upto);
 
 } // namespace minhash::pg::index

@@ -42,39 +42,40 @@ struct scores {
 // How many blocks' scores fit into the memory that PostgreSQL allows a hash table.
 std::uint64_t blocks_at_once(const layout& layout)
 {
-    return std::max<std::uint64_t>(scores::group, get_hash_memory_limit() >> layout.place_bits);
+    return std::max<std::uint64_t>(scores::group, get_hash_memory_limit() >> layout.ordinal_bits);
 }
 
 // Counts a slot for each record whose number has been read.
-void count_numbers(const search& state, scores& all)
+void count_numbers(const search& self, scores& all)
 {
-    const std::span<const std::uint64_t> numbers = state.numbers;
+    const std::span<const std::uint64_t> numbers = self.numbers;
     std::uint8_t* const at = all.at; // a copy, which no store into scores can change
     const std::uint64_t first = all.first;
     const std::uint64_t count = all.count;
-    const std::uint64_t end = std::uint64_t{state.blocks} << state.layout.place_bits;
+    const std::uint64_t end = std::uint64_t{self.blocks} << self.layout.ordinal_bits;
     for (const std::uint64_t number : numbers) {
-        const std::uint64_t place = number - first; // wraps around if the number is less
-        if (place < count)
-            at[place] = static_cast<std::uint8_t>(at[place] + (at[place] < std::numeric_limits<std::uint8_t>::max()));
+        const std::uint64_t ordinal = number - first; // wraps around if the number is less
+        if (ordinal < count)
+            at[ordinal] =
+                static_cast<std::uint8_t>(at[ordinal] + (at[ordinal] < std::numeric_limits<std::uint8_t>::max()));
         else if (number >= end)
-            fail_damaged(state.index, meta_block, "An entry has no possible record.");
+            fail_damaged(self.index, meta_block, "An entry has no possible record.");
     }
-    all.entries += state.numbers.count;
+    all.entries += self.numbers.count;
 }
 
 // Computes the scores. Stops early if there are too many entries. Returns false if a run's pages are gone.
-bool count_slots(search& state, scores& all)
+bool count_slots(search& self, scores& all)
 {
-    for (int depth = 1; depth <= state.layout.shape.rows; depth++) {
-        set_keys(state, {depth, state.layout.shape.bands, false});
-        if (!find_ranges(state))
+    for (int depth = 1; depth <= self.layout.banding.rows; depth++) {
+        set_keys(self, {depth, self.layout.banding.bands, false});
+        if (!find_ranges(self))
             return false;
-        while (state.ranges.count > 0 && !all.too_much()) {
-            state.numbers.count = 0;
-            if (!read_ranges(state, all_of_range))
+        while (self.ranges.count > 0 && !all.too_much()) {
+            self.numbers.count = 0;
+            if (!read_ranges(self, all_of_range))
                 return false;
-            count_numbers(state, all);
+            count_numbers(self, all);
         }
     }
     return true;
@@ -105,16 +106,16 @@ std::uint8_t least_score(const scores& all, double most)
 }
 
 // Sets state.numbers to the numbers of the records with at least this score.
-void collect(search& state, const scores& all, std::uint8_t least)
+void collect(search& self, const scores& all, std::uint8_t least)
 {
-    state.numbers.count = 0;
+    self.numbers.count = 0;
     for (const std::uint8_t* group = all.at; group < all.at + all.count; group += scores::group) {
         std::uint8_t highest = 0;
         for (std::size_t at = 0; at < scores::group; at++)
             highest = std::max(highest, group[at]);
         for (std::size_t at = 0; highest >= least && at < scores::group; at++)
             if (group[at] >= least)
-                state.numbers.add(all.first + static_cast<std::uint64_t>(group - all.at) + at);
+                self.numbers.add(all.first + static_cast<std::uint64_t>(group - all.at) + at);
     }
 }
 
@@ -136,7 +137,7 @@ double probability_of(int slots, int equal, int drawn, int count)
 double probability_to_reach(const layout& layout, int score, int equal)
 {
     const int slots = layout.scheme.num_hashes;
-    const int drawn = std::min(slots, layout.shape.bands - (score - 1) / layout.shape.rows + score - 1);
+    const int drawn = std::min(slots, layout.banding.bands - (score - 1) / layout.banding.rows + score - 1);
     double missed = 0;
     for (int count = 0; count < score; count++)
         missed += probability_of(slots, equal, drawn, count);
@@ -154,64 +155,64 @@ int complete_from(const layout& layout, int score)
 
 // Compares the records of the highest scores among those of some blocks. Returns the least of these scores; 0 if too
 // many records have high ones; nothing if a run's pages are gone.
-std::optional<int> try_blocks(search& state, scores& all, double most)
+std::optional<int> try_blocks(search& self, scores& all, double most)
 {
     std::fill_n(all.at, all.count, 0);
-    if (!count_slots(state, all))
+    if (!count_slots(self, all))
         return std::nullopt;
     const std::uint8_t least = all.too_much() ? 0 : least_score(all, most);
     if (least == 0)
         return 0;
-    collect(state, all, least);
-    if (!consider_numbers(state))
+    collect(self, all, least);
+    if (!consider_numbers(self))
         return std::nullopt;
     return least;
 }
 
-double expected_entries(const search& state, const index_size& size)
+double expected_entries(const search& self, const index_size& size)
 {
-    return state.layout.shape.bands * expected_candidates({1, 1, false}, size.records);
+    return self.layout.banding.bands * expected_candidates({1, 1, false}, size.records);
 }
 
-std::optional<int> try_all(search& state, const index_size& size)
+std::optional<int> try_all(search& self, const index_size& size)
 {
-    if (!consider_unlisted(state))
+    if (!consider_unlisted(self))
         return std::nullopt;
-    const std::uint64_t blocks = std::min<std::uint64_t>(state.blocks, blocks_at_once(state.layout));
-    const double most = size.records / records_a_candidate * static_cast<double>(blocks) / state.blocks;
+    const std::uint64_t blocks = std::min<std::uint64_t>(self.blocks, blocks_at_once(self.layout));
+    const double most = size.records / records_a_candidate * static_cast<double>(blocks) / self.blocks;
     scores all = {};
-    all.count = TYPEALIGN(scores::group, blocks << state.layout.place_bits);
+    all.count = TYPEALIGN(scores::group, blocks << self.layout.ordinal_bits);
     all.at = static_cast<std::uint8_t*>(palloc_extended(all.count, MCXT_ALLOC_HUGE));
     all.most_entries = static_cast<std::uint64_t>(entries_a_record * size.records);
-    state.ring = ring_for(state.index, static_cast<std::uint64_t>(expected_entries(state, size) / entries_a_leaf));
+    self.ring = ring_for(self.index, static_cast<std::uint64_t>(expected_entries(self, size) / entries_a_leaf));
     std::optional<int> highest = 1;
-    for (; highest.value_or(0) > 0 && all.first >> state.layout.place_bits < state.blocks; all.first += all.count) {
-        const std::optional<int> score = try_blocks(state, all, most);
+    for (; highest.value_or(0) > 0 && all.first >> self.layout.ordinal_bits < self.blocks; all.first += all.count) {
+        const std::optional<int> score = try_blocks(self, all, most);
         highest = score.value_or(0) > 0 ? std::max(highest, score) : score;
     }
-    if (state.ring != nullptr)
-        FreeAccessStrategy(state.ring);
-    state.ring = nullptr;
+    if (self.ring != nullptr)
+        FreeAccessStrategy(self.ring);
+    self.ring = nullptr;
     pfree(all.at);
     return highest;
 }
 
 } // namespace
 
-bool pays_to_score(const search& state, const index_size& size)
+bool pays_to_score(const search& self, const index_size& size)
 {
-    const double blocks = RelationGetNumberOfBlocks(state.index);
-    const double parts = std::ceil(blocks / static_cast<double>(blocks_at_once(state.layout)));
-    return size.record_pages >= least_pages && parts * expected_entries(state, size) <= entries_a_record * size.records;
+    const double blocks = RelationGetNumberOfBlocks(self.index);
+    const double parts = std::ceil(blocks / static_cast<double>(blocks_at_once(self.layout)));
+    return size.record_pages >= least_pages && parts * expected_entries(self, size) <= entries_a_record * size.records;
 }
 
-int find_by_score(search& state, const index_size& size)
+int find_by_score(search& self, const index_size& size)
 {
-    begin_bands(state, {1, state.layout.shape.bands, true});
+    begin_bands(self, {1, self.layout.banding.bands, true});
     std::optional<int> score;
-    while (!(score = try_all(state, size)).has_value())
-        start_again(state);
-    return *score == 0 ? state.layout.scheme.num_hashes + 1 : complete_from(state.layout, *score);
+    while (!(score = try_all(self, size)).has_value())
+        start_again(self);
+    return *score == 0 ? self.layout.scheme.num_hashes + 1 : complete_from(self.layout, *score);
 }
 
 } // namespace minhash::pg::index

@@ -13,10 +13,10 @@
 namespace minhash::pg::index {
 
 // Whether a search by score is expected to take less time than comparing all records.
-bool pays_to_score(const search& state, const index_size& size);
+bool pays_to_score(const search& self, const index_size& size);
 
 // Compares the records with the highest scores, and those of the tail. Returns the number of equal slots from which on
 // a row is found with the recall of lookups; more than the number of slots if too many records have high scores.
-int find_by_score(search& state, const index_size& size);
+int find_by_score(search& self, const index_size& size);
 
 } // namespace minhash::pg::index

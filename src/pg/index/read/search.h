@@ -35,12 +35,12 @@ struct search {
     index::meta meta;   // the meta page as read at the start of the search
     BlockNumber blocks; // how many blocks the index had at that time
 
-    const std::uint8_t* narrowed_by; // a record with the signature of %, or null
-    const std::uint8_t* ordered_by;  // a record with the signature of ORDER BY, or null; narrowed_by if they are equal
-    int least_equal;                 // the minimum number of slots in which rows must agree with narrowed_by
-    bool in_order;                   // rows are ranked by distance; otherwise all rows rank as equally near,
-    bool nulls_last;                 // except that, if this is set, rows whose signature is NULL rank last
-    bool by_scope;                   // only records whose scope has the hash `scope` are found
+    const std::uint8_t* filter_record; // a record with the signature of %, or null
+    const std::uint8_t* ordered_by; // a record with the signature of ORDER BY, or null; filter_record if they are equal
+    int least_equal;                // the minimum number of slots in which rows must agree with filter_record
+    bool in_order;                  // rows are ranked by distance; otherwise all rows rank as equally near,
+    bool nulls_last;                // except that, if this is set, rows whose signature is NULL rank last
+    bool by_scope;                  // only records whose scope has the hash `scope` are found
     std::uint32_t scope;
     bool skip_killed; // skip records marked as killed
     found_rows found;
@@ -62,8 +62,7 @@ struct search {
 // distance.
 inline int null_rank(const layout& layout) { return layout.scheme.num_hashes + 1; }
 
-// Begins a search by bands.
-void begin_bands(search& state, const scan_plan& plan);
+void begin_bands(search& self, const scan_plan& plan);
 
 enum class batch_end {
     more,     // entries are left
@@ -73,7 +72,7 @@ enum class batch_end {
 
 // Reads up to `entries` more entries of each range, and compares their records, unless the candidates have become too
 // many. The first call also compares the records of the tail. `size` has the costs; null: no number is too much.
-batch_end find_some(search& state, std::size_t entries, const index_size* size);
+batch_end find_some(search& self, std::size_t entries, const index_size* size);
 
 // Steps of searches. Those that return a bool return false if a run's pages are gone; then the search starts again.
 
@@ -81,21 +80,21 @@ batch_end find_some(search& state, std::size_t entries, const index_size* size);
 constexpr std::size_t all_of_range = std::size_t{1} << 40;
 
 // Compares the records whose numbers were read. They must be sorted.
-bool consider_numbers(search& state);
+bool consider_numbers(search& self);
 
 // Compares the records that have no entries: those of the tail and, in a search of a scope, those of bare pages.
-bool consider_unlisted(search& state);
+bool consider_unlisted(search& self);
 
 // Starts a search again from the current meta page, after the search met pages that have been replaced. An ERROR if the
 // meta page has not changed, because then the pages were not replaced but are missing. Rows that have been found stay
 // found, because duplicates of them do no harm.
-void start_again(search& state);
+void start_again(search& self);
 
 // Compares all records; if by_scope, at least those of the scope. If it is cheaper, reads only these, by their entries.
-void find_in_all(search& state, const index_size& size);
+void find_in_all(search& self, const index_size& size);
 
 // Compares at least `most` live records, if by_scope of the scope, or all that there are. Rows that have been found
 // before stay found. `counts` must be set.
-void find_more(search& state, std::uint64_t most);
+void find_more(search& self, std::uint64_t most);
 
 } // namespace minhash::pg::index

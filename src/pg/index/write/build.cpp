@@ -98,7 +98,7 @@ enum : std::uint64_t {
 struct reader {
     Relation index;
     shared_build* shared;
-    columns which;
+    index::columns columns;
     index::layout layout; // has no bands until this process has read a signature: records are bare
     std::uint8_t* page;   // records not yet written; collecting them in a locked page would block cancel
     int count;
@@ -127,89 +127,88 @@ void note_bare_page(shared_build& shared, BlockNumber block)
 
 // Writes the collected records as a page. In this step, only pages of records are appended, so the page after this one
 // is in the next block.
-void write_page(reader& state)
+void write_page(reader& self)
 {
-    Assert(state.count > 0 && state.count <= state.layout.records_per_page);
-    const Buffer buffer = new_page(state.index, &state.shared->supply);
-    if (state.layout.shape.bands == 0)
-        note_bare_page(*state.shared, BufferGetBlockNumber(buffer));
-    write_records(state.index,
+    Assert(self.count > 0 && self.count <= self.layout.records_per_page);
+    const Buffer buffer = new_page(self.index, &self.shared->supply);
+    if (self.layout.banding.bands == 0)
+        note_bare_page(*self.shared, BufferGetBlockNumber(buffer));
+    write_records(self.index,
                   buffer,
-                  state.layout.shape.bands == 0 ? bare_level : 0,
-                  pg_atomic_fetch_add_u64(&state.shared->next_id, 1),
-                  {state.page, static_cast<std::size_t>(state.count) * state.layout.record_bytes},
+                  self.layout.banding.bands == 0 ? bare_level : 0,
+                  pg_atomic_fetch_add_u64(&self.shared->next_id, 1),
+                  {self.page, static_cast<std::size_t>(self.count) * self.layout.record_bytes},
                   BufferGetBlockNumber(buffer) + 1);
-    const std::uint64_t records = pg_atomic_add_fetch_u64(&state.shared->records, state.count);
-    state.count = 0;
+    const std::uint64_t records = pg_atomic_add_fetch_u64(&self.shared->records, self.count);
+    self.count = 0;
     if (!IsParallelWorker())
         pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, static_cast<std::int64_t>(records));
 }
 
 // Sets the scheme of the index from the first signature that this process reads, unless another process has already set
 // it. Records collected before have no room for slots, so they get a page of their own.
-void agree_on_scheme(reader& state, const scheme& scheme)
+void agree_on_scheme(reader& self, const scheme& scheme)
 {
-    const banding shape = shape_for(state.index, scheme);
-    if (state.count > 0)
-        write_page(state);
-    SpinLockAcquire(&state.shared->lock);
-    set_scheme(state.shared->made, scheme, shape);
-    SpinLockRelease(&state.shared->lock);
-    state.layout = layout_of(state.index, state.shared->made);
+    const banding banding = banding_for(self.index, scheme);
+    if (self.count > 0)
+        write_page(self);
+    SpinLockAcquire(&self.shared->lock);
+    set_scheme(self.shared->made, scheme, banding);
+    SpinLockRelease(&self.shared->lock);
+    self.layout = layout_of(self.index, self.shared->made);
 }
 
 // If another process has read a signature, the next page of this process need not be bare.
-void take_scheme(reader& state)
+void take_scheme(reader& self)
 {
-    SpinLockAcquire(&state.shared->lock);
-    const bool known = state.shared->made.bands != 0;
-    SpinLockRelease(&state.shared->lock);
+    SpinLockAcquire(&self.shared->lock);
+    const bool known = self.shared->made.bands != 0;
+    SpinLockRelease(&self.shared->lock);
     if (known)
-        state.layout = layout_of(state.index, state.shared->made);
+        self.layout = layout_of(self.index, self.shared->made);
 }
 
 void add_row(Relation index, ItemPointer tid, Datum* values, bool* nulls, bool alive, void* callback_state)
 {
-    reader& state = *static_cast<reader*>(callback_state);
-    const MemoryContext old = MemoryContextSwitchTo(state.for_row);
-    const bool null = nulls[state.which.signature];
+    reader& self = *static_cast<reader*>(callback_state);
+    const MemoryContext old = MemoryContextSwitchTo(self.for_row);
+    const bool null = nulls[self.columns.signature];
     signature value;
-    if (state.layout.shape.bands == 0 && state.count == 0)
-        take_scheme(state);
+    if (self.layout.banding.bands == 0 && self.count == 0)
+        take_scheme(self);
     if (!null) {
-        value = indexable_signature(index, values[state.which.signature]);
-        if (state.layout.shape.bands == 0)
-            agree_on_scheme(state, value.scheme);
-        check_scheme(index, state.layout, value);
+        value = indexable_signature(index, values[self.columns.signature]);
+        if (self.layout.banding.bands == 0)
+            agree_on_scheme(self, value.scheme);
+        check_scheme(index, self.layout, value);
     }
-    make_record(state.layout,
+    make_record(self.layout,
                 null ? nullptr : &value,
-                hash_scope(index, state.which, values, nulls),
+                hash_scope(index, self.columns, values, nulls),
                 *tid,
-                state.page + state.count * state.layout.record_bytes);
+                self.page + self.count * self.layout.record_bytes);
     MemoryContextSwitchTo(old);
-    MemoryContextReset(state.for_row);
-    if (++state.count == state.layout.records_per_page)
-        write_page(state);
+    MemoryContextReset(self.for_row);
+    if (++self.count == self.layout.records_per_page)
+        write_page(self);
 }
 
 void read_rows(build_crew& crew)
 {
     shared_build& shared = *crew.shared;
-    reader state = {};
-    state.index = crew.index;
-    state.shared = &shared;
-    state.which = columns_of(crew.index);
-    state.layout = layout_of(crew.index, make_meta(crew.index));
-    state.page = static_cast<std::uint8_t*>(palloc(BLCKSZ));
-    state.for_row = AllocSetContextCreate(CurrentMemoryContext, "lsh row", ALLOCSET_DEFAULT_SIZES);
+    reader self = {};
+    self.index = crew.index;
+    self.shared = &shared;
+    self.columns = columns_of(crew.index);
+    self.layout = layout_of(crew.index, make_meta(crew.index));
+    self.page = static_cast<std::uint8_t*>(palloc(BLCKSZ));
+    self.for_row = AllocSetContextCreate(CurrentMemoryContext, "lsh row", ALLOCSET_DEFAULT_SIZES);
     const TableScanDesc scan = crew.scan != nullptr ? begin_parallel_scan(crew.table, crew.scan) : nullptr;
     const bool progress = !IsParallelWorker();
-    const double rows =
-        table_index_build_scan(crew.table, crew.index, crew.info, true, progress, add_row, &state, scan);
-    if (state.count > 0)
-        write_page(state);
-    MemoryContextDelete(state.for_row);
+    const double rows = table_index_build_scan(crew.table, crew.index, crew.info, true, progress, add_row, &self, scan);
+    if (self.count > 0)
+        write_page(self);
+    MemoryContextDelete(self.for_row);
     SpinLockAcquire(&shared.lock);
     shared.rows += rows;
     shared.broken_hot_chain |= crew.info->ii_BrokenHotChain;
@@ -236,7 +235,7 @@ void write_leaves(build_crew& crew)
     pfree(pages.at);
 }
 
-void do_part(build_crew& crew)
+void do_build_part(build_crew& crew)
 {
     switch (crew.shared->step) {
     case build_step::reading_table:
@@ -266,7 +265,7 @@ void do_steps(build_crew& crew)
             start_or_end_step(crew);
         if (crew.shared->step == build_step::nothing_more)
             break;
-        do_part(crew);
+        do_build_part(crew);
         start_or_end_step(crew);
         in_step = false;
     }
@@ -291,7 +290,7 @@ void init_shared_build(shared_build& shared, const build_crew& crew, const meta&
 }
 
 template <typename Value>
-Value* look_up(shm_toc* directory, std::uint64_t number)
+Value* find_in_toc(shm_toc* directory, std::uint64_t number)
 {
     return static_cast<Value*>(shm_toc_lookup(directory, number, true));
 }
@@ -349,7 +348,7 @@ void do_together(build_crew& crew, build_step step)
     crew.shared->step = step;
     if (crew.context != nullptr)
         start_or_end_step(crew);
-    do_part(crew);
+    do_build_part(crew);
     if (crew.context != nullptr)
         start_or_end_step(crew);
 }
@@ -501,9 +500,9 @@ void minhash_lsh_build(dsm_segment*, shm_toc* directory)
 {
     namespace pg = minhash::pg;
     pg::index::build_crew crew = {};
-    crew.shared = pg::index::look_up<pg::index::shared_build>(directory, pg::index::of_build);
-    crew.scan = pg::index::look_up<ParallelTableScanDescData>(directory, pg::index::of_scan);
-    debug_query_string = pg::index::look_up<const char>(directory, pg::index::of_query);
+    crew.shared = pg::index::find_in_toc<pg::index::shared_build>(directory, pg::index::of_build);
+    crew.scan = pg::index::find_in_toc<ParallelTableScanDescData>(directory, pg::index::of_scan);
+    debug_query_string = pg::index::find_in_toc<const char>(directory, pg::index::of_query);
     pgstat_report_activity(STATE_RUNNING, debug_query_string);
     Assert(IsParallelWorker() && crew.shared != nullptr && crew.scan != nullptr);
     const bool concurrently = crew.shared->concurrently;

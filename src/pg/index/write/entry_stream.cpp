@@ -65,18 +65,18 @@ void skip_entry(entry_stream& stream, entry_stream::source& from)
         fail_damaged(stream.index, from.rest.leaf, "Keys are out of order.");
 }
 
-// Plays the matches below a place of the tournament, and returns the winner.
-entry_stream::player play(entry_stream& stream, std::size_t place)
+// Plays the matches below a node of the tournament, and returns the winner.
+entry_stream::player play(entry_stream& stream, std::size_t node)
 {
-    if (place >= stream.places) {
-        const std::size_t source = place - stream.places;
+    if (node >= stream.leaves) {
+        const std::size_t source = node - stream.leaves;
         return {source < stream.sources.size() ? stream.sources[source].key : entry_stream::no_key, source};
     }
-    entry_stream::player left = play(stream, 2 * place);
-    entry_stream::player right = play(stream, 2 * place + 1);
+    entry_stream::player left = play(stream, 2 * node);
+    entry_stream::player right = play(stream, 2 * node + 1);
     if (right.key < left.key)
         std::swap(left, right);
-    stream.tournament[place] = right;
+    stream.tournament[node] = right;
     return left;
 }
 
@@ -84,8 +84,8 @@ entry_stream::player play(entry_stream& stream, std::size_t place)
 // branches would be mispredicted.
 entry_stream::player replay(const entry_stream& stream, entry_stream::player winner)
 {
-    for (std::size_t place = (stream.places + winner.source) / 2; place > 0; place /= 2) {
-        entry_stream::player& other = stream.tournament[place];
+    for (std::size_t node = (stream.leaves + winner.source) / 2; node > 0; node /= 2) {
+        entry_stream::player& other = stream.tournament[node];
         const std::uint64_t loses = -std::uint64_t{other.key < winner.key};
         const std::uint64_t keys = (other.key ^ winner.key) & loses;
         const std::size_t sources = (other.source ^ winner.source) & loses;
@@ -117,8 +117,8 @@ entry_stream make_stream(Relation index,
         if (from.rest.leaf != InvalidBlockNumber)
             load_leaf(made, from);
     }
-    made.places = std::bit_ceil(chains.size());
-    made.tournament = static_cast<entry_stream::player*>(palloc(made.places * sizeof(entry_stream::player)));
+    made.leaves = std::bit_ceil(chains.size());
+    made.tournament = static_cast<entry_stream::player*>(palloc(made.leaves * sizeof(entry_stream::player)));
     made.tournament[0] = play(made, 1);
     return made;
 }

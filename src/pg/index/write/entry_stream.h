@@ -48,16 +48,15 @@ struct entry_stream {
 
     Relation index;
     std::span<source> sources;
-    // A tournament of the sources: the one with the least key wins. Place 0 has the winner. Place n > 0 has the loser
-    // of the match between the winners at places 2n and 2n + 1, where places from `places` on stand for the sources.
+    // A tournament of the sources: the one with the least key wins. Node 0 has the winner. Node n > 0 has the loser
+    // of the match between the winners at nodes 2n and 2n + 1, where nodes from `leaves` on stand for the sources.
     // (Loser tree: Knuth, "The Art of Computer Programming", volume 3, section 5.4.1.)
     player* tournament;
-    std::size_t places;            // a power of two
+    std::size_t leaves;            // a power of two
     growing<BlockNumber>* used_up; // collects leaves that have been read to the end; null: they are not collected
     BufferAccessStrategy strategy;
 };
 
-// Makes a stream of these chains.
 entry_stream make_stream(Relation index,
                          std::span<const leaf_chain> chains,
                          growing<BlockNumber>* used_up,

@@ -19,7 +19,7 @@ namespace {
 // insertion locks the page `open`, and then checks whether that page is still the open page.
 struct insert_cache {
     index::layout layout;
-    columns which;
+    index::columns columns;
     BlockNumber open;
 };
 
@@ -27,7 +27,7 @@ insert_cache& cache_of(Relation index)
 {
     if (index->rd_amcache == nullptr) {
         auto* const made = static_cast<insert_cache*>(MemoryContextAllocZero(index->rd_indexcxt, sizeof(insert_cache)));
-        made->which = columns_of(index);
+        made->columns = columns_of(index);
         index->rd_amcache = made;
     }
     return *static_cast<insert_cache*>(index->rd_amcache);
@@ -36,12 +36,12 @@ insert_cache& cache_of(Relation index)
 // Sets the cache from the meta page. Returns the meta page's next_id.
 std::uint64_t refresh(Relation index, insert_cache& cache)
 {
-    meta now;
-    read_meta(index, now);
-    cache.layout = layout_of(index, now);
-    cache.open = now.tail_last;
+    meta current;
+    read_meta(index, current);
+    cache.layout = layout_of(index, current);
+    cache.open = current.tail_last;
     check_block(index, cache.open, RelationGetNumberOfBlocks(index));
-    return now.next_id;
+    return current.next_id;
 }
 
 // Locks the open page. Before this session locks the page cache.open, another session may close that page and open
@@ -79,24 +79,24 @@ void append_record(Relation index, const layout& layout, Buffer buffer, const st
 // records of that time.
 bool has_room(Relation index, Buffer buffer, const layout& layout)
 {
-    return is_bare(BufferGetPage(buffer)) == (layout.shape.bands == 0) &&
+    return is_bare(BufferGetPage(buffer)) == (layout.banding.bands == 0) &&
            records_on(index, buffer, layout) < layout.records_per_page;
 }
 
 // Puts the record on a new page, which becomes the open page. Returns whether merge_a_little() has work to do.
-bool append_page(Relation index, insert_cache& cache, Buffer full, const std::uint8_t* record)
+bool link_new_page(Relation index, insert_cache& cache, Buffer full, const std::uint8_t* record)
 {
     const Buffer next = new_page(index, nullptr);
     page_changes all(index);
     meta& stored = meta_of(all.lock(meta_block));
     Assert(may_change(full) && stored.tail_last == BufferGetBlockNumber(full));
     const Page page = all.add(next, GENERIC_XLOG_FULL_IMAGE);
-    init_page(page, page_kind::records, cache.layout.shape.bands == 0 ? bare_level : 0, stored.next_id++);
+    init_page(page, page_kind::records, cache.layout.banding.bands == 0 ? bare_level : 0, stored.next_id++);
     memcpy(record_at(page, cache.layout, 0), record, static_cast<std::size_t>(cache.layout.record_bytes));
     set_used_bytes(page, cache.layout.record_bytes);
     stored.tail_last = cache.open = BufferGetBlockNumber(next);
     stored.tail_pages++;
-    const bool work = cache.layout.shape.bands > 0 && has_work(stored, cache.layout);
+    const bool work = cache.layout.banding.bands > 0 && has_work(stored, cache.layout);
     trailer_of(all.add(full)).next = cache.open;
     all.finish();
     return work;
@@ -114,22 +114,23 @@ bool insert(Relation index,
             IndexInfo* info)
 {
     insert_cache& cache = cache_of(index);
-    const int column = cache.which.signature;
+    const int column = cache.columns.signature;
     const bool null = nulls[column];
     const signature value = null ? signature{} : indexable_signature(index, values[column]);
-    if (cache.layout.shape.bands == 0)
+    if (cache.layout.banding.bands == 0)
         refresh(index, cache);
-    if (cache.layout.shape.bands == 0 && !null) {
+    if (cache.layout.banding.bands == 0 && !null) {
         // Unless another session is faster, this signature determines the scheme of the index.
-        const banding shape = shape_for(index, value.scheme);
-        change_meta(index, [&](meta& stored) { set_scheme(stored, value.scheme, shape); });
+        const banding banding = banding_for(index, value.scheme);
+        change_meta(index, [&](meta& stored) { set_scheme(stored, value.scheme, banding); });
         refresh(index, cache);
     }
     if (!null)
         check_scheme(index, cache.layout, value);
-    const std::uint32_t scope = hash_scope(index, cache.which, values, nulls);
+    const std::uint32_t scope = hash_scope(index, cache.columns, values, nulls);
     Buffer buffer = lock_open_page(index, cache);
-    while (cache.layout.shape.bands == 0 && !is_bare(BufferGetPage(buffer)) && used_bytes(BufferGetPage(buffer)) > 0) {
+    while (cache.layout.banding.bands == 0 && !is_bare(BufferGetPage(buffer)) &&
+           used_bytes(BufferGetPage(buffer)) > 0) {
         // Another session has inserted the first signature since this session read the meta page.
         UnlockReleaseBuffer(buffer);
         refresh(index, cache);
@@ -138,7 +139,7 @@ bool insert(Relation index,
     alignas(8) std::uint8_t record[most_record_bytes + 1];
     make_record(cache.layout, null ? nullptr : &value, scope, *tid, record);
     if (!has_room(index, buffer, cache.layout)) {
-        if (append_page(index, cache, buffer, record))
+        if (link_new_page(index, cache, buffer, record))
             merge_a_little(index);
         return false;
     }

@@ -76,10 +76,10 @@ void link(Relation index, BlockNumber block, BlockNumber next)
 
 // Makes a run from the first pages of the tail, but never from the open page. Only VACUUM can be cancelled here. If
 // writers could be cancelled, a writer with a short timeout would start a run again and again, and never finish one.
-void make_run_of_tail(Relation index, const layout& layout, const meta& now, const pace& how)
+void make_run_of_tail(Relation index, const layout& layout, const meta& current, const pace& how)
 {
     const std::uint32_t most = how.run_pages;
-    Assert(now.run_count < most_runs && now.tail_pages > 1);
+    Assert(current.run_count < most_runs && current.tail_pages > 1);
     growing<BlockNumber> pages;
     pages.start(most);
     BlockNumber after = InvalidBlockNumber;
@@ -90,9 +90,9 @@ void make_run_of_tail(Relation index, const layout& layout, const meta& now, con
             bare_pages = pages.count;
         after = trailer_of(page).next;
     };
-    const std::uint32_t count = std::min(now.tail_pages - 1, most);
-    if (!each_page(index, layout, now.tail_first, count, now.next_id, how.strategy, add))
-        fail_damaged(index, now.tail_first, "A page of records behind this one is missing.");
+    const std::uint32_t count = std::min(current.tail_pages - 1, most);
+    if (!each_page(index, layout, current.tail_first, count, current.next_id, how.strategy, add))
+        fail_damaged(index, current.tail_first, "A page of records behind this one is missing.");
     if (after == InvalidBlockNumber)
         fail_damaged(index, pages.at[pages.count - 1], "The tail ends before its open page.");
     if (!how.is_vacuum)
@@ -106,7 +106,7 @@ void make_run_of_tail(Relation index, const layout& layout, const meta& now, con
         stored.runs[stored.run_count++] = made;
         stored.tail_first = after;
         stored.tail_pages -= count;
-        stored.unswept = now.unswept;
+        stored.unswept = current.unswept;
         stored.next_id++; // so that readers can see that the meta page has changed
     });
     if (!how.is_vacuum)
@@ -126,13 +126,13 @@ std::uint64_t record_pages_of(std::span<const run> runs)
 // Chooses a group of neighbouring runs to be merged, from the newest runs that are in no merge yet. Each run of the
 // group, except the newest, is no more than `factor` times as large as all newer runs of the group together. If there
 // are no runs to be merged, the group has fewer than 2 runs.
-std::span<run> choose_runs(meta& now, const layout& layout, const pace& how)
+std::span<run> choose_runs(meta& current, const layout& layout, const pace& how)
 {
-    run* end = now.runs + now.run_count;
+    run* end = current.runs + current.run_count;
     run* first = end;
-    for (; first > now.runs; first--) {
+    for (; first > current.runs; first--) {
         const run& older = first[-1];
-        if (older.into != 0 || older.id == now.rewritten)
+        if (older.into != 0 || older.id == current.rewritten)
             break;
         // The newer runs together count as at least long_tail() pages, so that small runs are merged in any case.
         const std::uint64_t pages = record_pages_of({first, end});
@@ -145,14 +145,14 @@ std::span<run> choose_runs(meta& now, const layout& layout, const pace& how)
     return {first, end};
 }
 
-BlockNumber first_leaf(Relation index, const run& which)
+BlockNumber first_leaf(Relation index, const run& one)
 {
-    BlockNumber block = which.root;
-    for (std::uint32_t level = which.height; level > 0; level--) {
+    BlockNumber block = one.root;
+    for (std::uint32_t level = one.height; level > 0; level--) {
         check_block(index, block, RelationGetNumberOfBlocks(index));
         const Buffer buffer = read_page(index, block, BUFFER_LOCK_SHARE);
         inner_view view;
-        if (!view_inner(index, buffer, which.id, level, view) || view.count() == 0)
+        if (!view_inner(index, buffer, one.id, level, view) || view.count() == 0)
             fail_damaged(index, block, "A page of a run is missing.");
         block = view.blocks[0];
         UnlockReleaseBuffer(buffer);
@@ -161,12 +161,12 @@ BlockNumber first_leaf(Relation index, const run& which)
 }
 
 // Begins a merge if there are runs to be merged. Returns whether a merge was begun.
-bool begin_merge(Relation index, const layout& layout, meta& now, const pace& how)
+bool begin_merge(Relation index, const layout& layout, meta& current, const pace& how)
 {
     // The list of dead trees must have space for each run, because each run's tree may become dead.
-    if (how.factor == 0 || now.merge_count == most_merges || now.dead_tree_count > most_dead_trees - most_runs)
+    if (how.factor == 0 || current.merge_count == most_merges || current.dead_tree_count > most_dead_trees - most_runs)
         return false;
-    const std::span<run> chosen = choose_runs(now, layout, how);
+    const std::span<run> chosen = choose_runs(current, layout, how);
     if (chosen.size() < 2)
         return false;
     for (run& one : chosen) {
@@ -183,27 +183,27 @@ bool begin_merge(Relation index, const layout& layout, meta& now, const pace& ho
         stored.merges[stored.merge_count++] = made;
         std::copy(chosen.begin(), chosen.end(), find_by_id(runs_of(stored), chosen.front().id));
     });
-    read_meta(index, now, true);
+    read_meta(index, current, true);
     return true;
 }
 
-std::span<run> parts_of(meta& now, std::uint64_t merge_id)
+std::span<run> parts_of(meta& current, std::uint64_t merge_id)
 {
     const auto is_part = [&](const run& one) { return one.into == merge_id; };
-    const std::span<run> all = runs_of(now);
+    const std::span<run> all = runs_of(current);
     const auto first = std::find_if(all.begin(), all.end(), is_part);
     return {first, std::find_if_not(first, all.end(), is_part)};
 }
 
 // Replaces the runs of a merge (`parts`) by the merged run. The trees of the old runs become dead trees.
-void end_merge(Relation index, std::span<const run> parts, const merge& state)
+void end_merge(Relation index, std::span<const run> parts, const merge& self)
 {
     for (std::size_t at = 0; at + 1 < parts.size(); at++)
         link(index, parts[at].last, parts[at + 1].first);
     run made = {};
-    made.id = state.id;
-    made.height = state.height;
-    made.root = state.height > 0 ? state.open[state.height - 1] : InvalidBlockNumber;
+    made.id = self.id;
+    made.height = self.height;
+    made.root = self.height > 0 ? self.open[self.height - 1] : InvalidBlockNumber;
     made.first = parts.front().first;
     made.last = parts.back().last;
     made.record_pages = static_cast<std::uint32_t>(record_pages_of(parts));
@@ -221,7 +221,7 @@ void end_merge(Relation index, std::span<const run> parts, const merge& state)
         *first = made;
         std::copy(first + parts.size(), stored.runs + stored.run_count, first + 1);
         stored.run_count -= static_cast<std::uint32_t>(parts.size()) - 1;
-        *find_by_id(merges_of(stored), state.id) = merges_of(stored).back();
+        *find_by_id(merges_of(stored), self.id) = merges_of(stored).back();
         stored.merge_count--;
         stored.next_id++; // so that readers can see that the meta page has changed
     });
@@ -230,9 +230,9 @@ void end_merge(Relation index, std::span<const run> parts, const merge& state)
 // Writes no more than `most` leaves of a merge, and ends the merge when no entries are left. Returns the number of
 // leaves written.
 int continue_merge(
-    Relation index, const layout& layout, meta& now, const merge& which, int most, BufferAccessStrategy strategy)
+    Relation index, const layout& layout, meta& current, const merge& one, int most, BufferAccessStrategy strategy)
 {
-    const std::span<const run> parts = parts_of(now, which.id);
+    const std::span<const run> parts = parts_of(current, one.id);
     if (parts.empty())
         fail_damaged(index, meta_block, "A merge has no runs.");
     growing<leaf_chain> chains;
@@ -241,7 +241,7 @@ int continue_merge(
         chains.add({one.id, one.cursor_leaf, one.cursor_entry});
     entry_stream stream = make_stream(index, chains, nullptr, strategy);
     const std::uint64_t pages = record_pages_of(parts);
-    tree_writer out = {index, which, static_cast<std::uint32_t>(pages), &stream, InvalidBlockNumber};
+    tree_writer out = {index, one, static_cast<std::uint32_t>(pages), &stream, InvalidBlockNumber};
     const std::uint64_t most_entries =
         pages * static_cast<std::uint64_t>(layout.records_per_page) * static_cast<std::uint64_t>(lists_of(layout));
     // Not between two leaves, because the page that has been chosen for the next leaf would be left over.
@@ -258,10 +258,10 @@ int continue_merge(
 }
 
 // The merge whose runs have the fewest pages of records.
-const merge& smallest_merge(meta& now)
+const merge& smallest_merge(meta& current)
 {
-    return *std::ranges::min_element(merges_of(now), {}, [&](const merge& one) {
-        return record_pages_of(parts_of(now, one.id));
+    return *std::ranges::min_element(merges_of(current), {}, [&](const merge& one) {
+        return record_pages_of(parts_of(current, one.id));
     });
 }
 
@@ -318,28 +318,28 @@ int free_last_pages(Relation index, const dead_tree& tree, bool& is_root, Buffer
 }
 
 // Frees up to about `most` pages of dead trees.
-void free_dead_pages(Relation index, const meta& now, int most, BufferAccessStrategy strategy)
+void free_dead_pages(Relation index, const meta& current, int most, BufferAccessStrategy strategy)
 {
     int freed = 0;
     // The latest trees come first, because they are smaller. Otherwise, many dead trees could wait behind a large one,
     // and no merge begins while there are too many dead trees.
-    for (std::uint32_t at = now.dead_tree_count; at-- > 0;) {
+    for (std::uint32_t at = current.dead_tree_count; at-- > 0;) {
         for (bool is_root = false; !is_root;) {
             CHECK_FOR_INTERRUPTS();
             if (freed >= most)
                 return;
-            freed += free_last_pages(index, now.dead_trees[at], is_root, strategy);
+            freed += free_last_pages(index, current.dead_trees[at], is_root, strategy);
         }
     }
 }
 
 // If VACUUM was interrupted while it rewrote a run, lets that run take part in merges again.
-void forget_rewriting(Relation index, meta& now)
+void forget_rewriting(Relation index, meta& current)
 {
-    if (now.rewritten == 0 || !ConditionalLockPage(index, rewriting_lock, ExclusiveLock))
+    if (current.rewritten == 0 || !ConditionalLockPage(index, rewriting_lock, ExclusiveLock))
         return;
     change_meta(index, [](meta& stored) { stored.rewritten = 0; });
-    now.rewritten = 0;
+    current.rewritten = 0;
     UnlockPage(index, rewriting_lock, ExclusiveLock);
 }
 
@@ -355,27 +355,27 @@ void forget_rewriting(Relation index, meta& now)
 bool merge_some(Relation index, const worker& who, bool short_tail)
 {
     Assert(has_locked_runs(index));
-    meta now;
-    read_meta(index, now, true);
-    const layout layout = layout_of(index, now);
-    if (layout.shape.bands == 0)
+    meta current;
+    read_meta(index, current, true);
+    const layout layout = layout_of(index, current);
+    if (layout.banding.bands == 0)
         return false;
-    forget_rewriting(index, now);
+    forget_rewriting(index, current);
     const pace how = who.pace_for(layout);
-    if (now.tail_pages > (short_tail ? 1 : long_tail(layout)) && now.run_count < most_runs) {
-        make_run_of_tail(index, layout, now, how);
-        read_meta(index, now, true);
-        begin_merge(index, layout, now, how);
+    if (current.tail_pages > (short_tail ? 1 : long_tail(layout)) && current.run_count < most_runs) {
+        make_run_of_tail(index, layout, current, how);
+        read_meta(index, current, true);
+        begin_merge(index, layout, current, how);
         return true;
     }
-    bool worked = now.dead_tree_count > 0;
-    free_dead_pages(index, now, how.frees, how.strategy);
+    bool worked = current.dead_tree_count > 0;
+    free_dead_pages(index, current, how.frees, how.strategy);
     for (int left = how.leaves; left > 0;) {
-        read_meta(index, now, true);
-        worked |= begin_merge(index, layout, now, how);
-        if (now.merge_count == 0)
+        read_meta(index, current, true);
+        worked |= begin_merge(index, layout, current, how);
+        if (current.merge_count == 0)
             break;
-        left -= continue_merge(index, layout, now, smallest_merge(now), left, how.strategy);
+        left -= continue_merge(index, layout, current, smallest_merge(current), left, how.strategy);
         worked = true;
     }
     return worked;
@@ -417,15 +417,15 @@ void merge_a_little(Relation index)
 // that are added later need not become runs.
 void merge_all(Relation index, bool begins_merges, BufferAccessStrategy strategy)
 {
-    meta now;
-    read_meta(index, now);
+    meta current;
+    read_meta(index, current);
     const BlockNumber turns = RelationGetNumberOfBlocks(index) / vacuum_leaves + 1000;
     std::uint32_t taken = 1;
     bool worked = true;
     for (BlockNumber turn = 0; worked && turn < turns; turn++) {
         vacuum_delay();
         LockPage(index, runs_lock, ExclusiveLock);
-        worked = merge_and_unlock(index, {true, begins_merges, strategy}, !begins_merges && taken < now.tail_pages);
+        worked = merge_and_unlock(index, {true, begins_merges, strategy}, !begins_merges && taken < current.tail_pages);
         taken += vacuum_pages;
     }
 }

@@ -36,9 +36,9 @@ namespace minhash::pg::index {
 std::uint32_t long_tail(const layout& layout);
 
 // Whether merge_a_little() has something to do.
-inline bool has_work(const meta& now, const layout& layout)
+inline bool has_work(const meta& current, const layout& layout)
 {
-    return now.tail_pages > long_tail(layout) || now.merge_count > 0 || now.dead_tree_count > 0;
+    return current.tail_pages > long_tail(layout) || current.merge_count > 0 || current.dead_tree_count > 0;
 }
 
 // Does one insertion's share of the work, unless another session is doing such work.

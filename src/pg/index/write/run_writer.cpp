@@ -113,13 +113,13 @@ std::size_t read_list(band_writer& writer, int list)
         const Buffer buffer = read_page(index, writer.pages[at], BUFFER_LOCK_SHARE, writer.to->strategy);
         const Page page = BufferGetPage(buffer);
         const int records = is_bare(page) ? 0 : records_on(index, buffer, layout);
-        for (int place = 0; place < records; place++) {
-            const std::uint8_t* const record = record_at(page, layout, place);
+        for (int position = 0; position < records; position++) {
+            const std::uint8_t* const record = record_at(page, layout, position);
             const ItemPointerData tid = tid_of(record, layout);
             if (is_dead(tid) || !has_entry(tid, layout, list))
                 continue;
             const std::uint64_t key = entry_key(record, layout, list);
-            const std::uint64_t ordinal = at * layout.records_per_page + place;
+            const std::uint64_t ordinal = at * layout.records_per_page + position;
             Assert(ordinal <= ordinal_mask);
             writer.keys.at[count++] = key << ordinal_bits | ordinal; // this shifts the list's number out
         }
@@ -176,7 +176,7 @@ band_writer& make_writer(const new_run& to, std::span<const BlockNumber> pages)
 {
     band_writer& made = *static_cast<band_writer*>(palloc(sizeof(band_writer)));
     const std::size_t most = pages.size() * static_cast<std::size_t>(to.layout->records_per_page);
-    Assert(!pages.empty() && to.layout->shape.bands > 0);
+    Assert(!pages.empty() && to.layout->banding.bands > 0);
     made.to = &to;
     made.pages = pages;
     made.keys.start(most);
@@ -202,7 +202,7 @@ sorted_leaves write_lists(band_writer& writer, int first, int end)
             const std::uint64_t ordinal = sorted[at] & ordinal_mask;
             write_entry(writer,
                         static_cast<std::uint64_t>(list) << key_bits | sorted[at] >> ordinal_bits,
-                        std::uint64_t{writer.pages[ordinal / per_page]} << layout.place_bits | ordinal % per_page);
+                        std::uint64_t{writer.pages[ordinal / per_page]} << layout.ordinal_bits | ordinal % per_page);
         }
     }
     if (writer.entries.count > 0)
@@ -225,7 +225,7 @@ BlockNumber take_leaf(const new_run& to, growing<BlockNumber>& used_up)
 
 // Merges chains into one. Memory must suffice for one page of each chain.
 BlockNumber
-merge_some(const new_run& to, std::span<const BlockNumber> chains, growing<BlockNumber>& used_up, logging when)
+merge_chains(const new_run& to, std::span<const BlockNumber> chains, growing<BlockNumber>& used_up, logging when)
 {
     const MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "lsh merge", ALLOCSET_DEFAULT_SIZES);
     const MemoryContext old = MemoryContextSwitchTo(context);
@@ -316,7 +316,7 @@ BlockNumber merge_chains(const new_run& to, std::span<BlockNumber> chains)
         std::size_t count = 0;
         for (std::size_t first = 0; first < chains.size(); first += most)
             chains[count++] =
-                merge_some(to, chains.subspan(first, std::min(most, chains.size() - first)), used_up, when);
+                merge_chains(to, chains.subspan(first, std::min(most, chains.size() - first)), used_up, when);
         chains = chains.first(count);
     } while (chains.size() > 1);
     while (used_up.count > 0)

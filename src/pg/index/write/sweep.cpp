@@ -22,7 +22,7 @@ struct block_set {
     bool has(BlockNumber block) const { return (bits[block / 8] >> block % 8 & 1) != 0; }
 };
 
-block_set find_record_pages(Relation index, const layout& layout, const meta& now, BufferAccessStrategy strategy)
+block_set find_record_pages(Relation index, const layout& layout, const meta& current, BufferAccessStrategy strategy)
 {
     block_set found;
     found.blocks = RelationGetNumberOfBlocks(index);
@@ -33,38 +33,45 @@ block_set find_record_pages(Relation index, const layout& layout, const meta& no
         if (block < found.blocks)
             found.bits[block / 8] |= static_cast<std::uint8_t>(1 << block % 8);
     };
-    bool valid = each_page(index, layout, now.tail_first, now.tail_pages, now.next_id, strategy, add);
-    for (std::uint32_t at = 0; valid && at < now.run_count; at++)
-        valid = each_page(index, layout, now.runs[at].first, now.runs[at].record_pages, now.next_id, strategy, add);
+    bool valid = each_page(index, layout, current.tail_first, current.tail_pages, current.next_id, strategy, add);
+    for (std::uint32_t at = 0; valid && at < current.run_count; at++)
+        valid = each_page(index,
+                          layout,
+                          current.runs[at].first,
+                          current.runs[at].record_pages,
+                          current.next_id,
+                          strategy,
+                          add);
     if (!valid)
         fail_damaged(index, meta_block, "A page of records is missing.");
     return found;
 }
 
 // Whether a page belongs to a tree that no longer exists.
-bool is_of_no_tree(const page_trailer& trailer, const meta& now)
+bool is_of_no_tree(const page_trailer& trailer, const meta& current)
 {
     return (trailer.kind == page_kind::leaf || trailer.kind == page_kind::inner) &&
-           find_by_id(runs_of(now), trailer.id) == nullptr && find_by_id(merges_of(now), trailer.id) == nullptr &&
-           find_by_id(dead_trees_of(now), trailer.id) == nullptr;
+           find_by_id(runs_of(current), trailer.id) == nullptr &&
+           find_by_id(merges_of(current), trailer.id) == nullptr &&
+           find_by_id(dead_trees_of(current), trailer.id) == nullptr;
 }
 
 // Whether a page's id was assigned before the meta page was read. Pages with later ids may belong to work in progress.
-bool is_older(Page page, const meta& now)
+bool is_older(Page page, const meta& current)
 {
-    return is_kind(page, trailer_of(page).kind) && trailer_of(page).id < now.next_id;
+    return is_kind(page, trailer_of(page).kind) && trailer_of(page).id < current.next_id;
 }
 
 // A sweep pays off if more than one page in `forgotten_share` is free, but missing from the free space map. The map is
 // not logged, so it may be out of date after a crash or after a standby is promoted. The check looks at no more than
-// `most_looks` pages, at equal distances.
+// `most_sampled_pages` pages, at equal distances.
 constexpr BlockNumber forgotten_share = 100;
-constexpr BlockNumber most_looks = 300;
+constexpr BlockNumber most_sampled_pages = 300;
 
 bool has_forgotten_pages(const IndexVacuumInfo& info)
 {
     const BlockNumber blocks = RelationGetNumberOfBlocks(info.index);
-    const BlockNumber step = blocks / most_looks + 1;
+    const BlockNumber step = blocks / most_sampled_pages + 1;
     BlockNumber forgotten = 0;
     for (BlockNumber block = meta_block + 1; block < blocks; block += step) {
         vacuum_delay();
@@ -79,10 +86,10 @@ bool has_forgotten_pages(const IndexVacuumInfo& info)
 // Reads the meta page while the runs are locked. At that time, only a VACUUM that rewrites a run has new pages that
 // nothing points to yet. The lock need not be held longer: pages written later have later ids, and only VACUUM moves
 // records.
-void read_settled_meta(Relation index, meta& now, LOCKMODE mode)
+void read_settled_meta(Relation index, meta& current, LOCKMODE mode)
 {
     LockPage(index, runs_lock, mode);
-    read_meta(index, now, true);
+    read_meta(index, current, true);
     UnlockPage(index, runs_lock, mode);
 }
 
@@ -91,13 +98,13 @@ void read_settled_meta(Relation index, meta& now, LOCKMODE mode)
 void sweep(const IndexVacuumInfo& info, IndexBulkDeleteResult& stats, bool has_seen_all)
 {
     const Relation index = info.index;
-    meta now;
-    read_settled_meta(index, now, ExclusiveLock);
-    const layout layout = layout_of(index, now);
+    meta current;
+    read_settled_meta(index, current, ExclusiveLock);
+    const layout layout = layout_of(index, current);
     IndexFreeSpaceMapVacuum(index); // publishes the free pages that bulk_delete found
-    if (layout.shape.bands == 0 || (now.unswept == 0 && (has_seen_all || !has_forgotten_pages(info))))
+    if (layout.banding.bands == 0 || (current.unswept == 0 && (has_seen_all || !has_forgotten_pages(info))))
         return;
-    const block_set records = find_record_pages(index, layout, now, info.strategy);
+    const block_set records = find_record_pages(index, layout, current, info.strategy);
     const BlockNumber blocks = count_blocks(index);
     stats.pages_free = 0;
     for (BlockNumber block = meta_block + 1; block < blocks; block++) {
@@ -106,8 +113,8 @@ void sweep(const IndexVacuumInfo& info, IndexBulkDeleteResult& stats, bool has_s
         const Page page = BufferGetPage(buffer);
         const bool free = is_free(page);
         const page_trailer& trailer = trailer_of(page);
-        if (!free && is_older(page, now) &&
-            (is_of_no_tree(trailer, now) ||
+        if (!free && is_older(page, current) &&
+            (is_of_no_tree(trailer, current) ||
              (trailer.kind == page_kind::records && block < records.blocks && !records.has(block)))) {
             free_page(index, buffer);
             stats.pages_newly_deleted++;
@@ -124,7 +131,7 @@ void sweep(const IndexVacuumInfo& info, IndexBulkDeleteResult& stats, bool has_s
     IndexFreeSpaceMapVacuum(index);
     LockPage(index, runs_lock, ExclusiveLock);
     change_meta(index, [&](meta& stored) {
-        if (stored.unswept == now.unswept)
+        if (stored.unswept == current.unswept)
             stored.unswept = 0;
     });
     UnlockPage(index, runs_lock, ExclusiveLock);
@@ -132,8 +139,8 @@ void sweep(const IndexVacuumInfo& info, IndexBulkDeleteResult& stats, bool has_s
 
 std::uint64_t count_lost_pages(Relation index)
 {
-    meta now;
-    read_settled_meta(index, now, ShareLock);
+    meta current;
+    read_settled_meta(index, current, ShareLock);
     std::uint64_t lost = 0;
     std::uint64_t records = 0;
     const BlockNumber blocks = RelationGetNumberOfBlocks(index);
@@ -142,14 +149,14 @@ std::uint64_t count_lost_pages(Relation index)
         CHECK_FOR_INTERRUPTS();
         const Buffer buffer = read_page(index, block, BUFFER_LOCK_SHARE, ring);
         const Page page = BufferGetPage(buffer);
-        if (!is_free(page) && is_older(page, now)) {
-            lost += is_of_no_tree(trailer_of(page), now);
+        if (!is_free(page) && is_older(page, current)) {
+            lost += is_of_no_tree(trailer_of(page), current);
             records += trailer_of(page).kind == page_kind::records;
         }
         UnlockReleaseBuffer(buffer);
     }
-    std::uint64_t wanted = now.tail_pages;
-    for (const run& one : runs_of(now))
+    std::uint64_t wanted = current.tail_pages;
+    for (const run& one : runs_of(current))
         wanted += one.record_pages;
     return lost + (records > wanted ? records - wanted : 0);
 }

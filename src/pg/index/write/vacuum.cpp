@@ -27,9 +27,9 @@ bulk_delete(IndexVacuumInfo* info, IndexBulkDeleteResult* stats, IndexBulkDelete
     stats->estimated_count = false;
     stats->num_index_tuples = 0;
     stats->pages_free = 0;
-    meta now;
-    read_meta(index, now);
-    const layout layout = layout_of(index, now);
+    meta current;
+    read_meta(index, current);
+    const layout layout = layout_of(index, current);
     std::uint64_t dead = 0;
     const BlockNumber blocks = count_blocks(index);
     for (BlockNumber block = meta_block + 1; block < blocks; block++) {
@@ -39,8 +39,8 @@ bulk_delete(IndexVacuumInfo* info, IndexBulkDeleteResult* stats, IndexBulkDelete
         const int records = is_kind(page, page_kind::records) ? records_on(index, buffer, layout) : 0;
         const index::layout mine = layout_on(page, layout);
         GenericXLogState* log = nullptr;
-        for (int place = 0; place < records; place++) {
-            ItemPointerData tid = tid_of(record_at(page, mine, place), mine);
+        for (int ordinal = 0; ordinal < records; ordinal++) {
+            ItemPointerData tid = tid_of(record_at(page, mine, ordinal), mine);
             if (is_dead(tid)) {
                 dead++;
                 continue;
@@ -55,7 +55,7 @@ bulk_delete(IndexVacuumInfo* info, IndexBulkDeleteResult* stats, IndexBulkDelete
                 page = GenericXLogRegisterBuffer(log, buffer, 0);
             }
             tid.ip_posid = 0;
-            set_tid(record_at(page, mine, place), mine, tid);
+            set_tid(record_at(page, mine, ordinal), mine, tid);
             stats->tuples_removed++;
             dead++;
         }
@@ -69,7 +69,7 @@ bulk_delete(IndexVacuumInfo* info, IndexBulkDeleteResult* stats, IndexBulkDelete
             stats->pages_free++;
         }
     }
-    if (dead != now.dead)
+    if (dead != current.dead)
         change_meta(index, [&](meta& stored) { stored.dead = dead; });
     return stats;
 }
@@ -82,17 +82,17 @@ constexpr std::uint64_t dead_share = 5;
 // Keeps other processes from merging a run until it is replaced, and reserves ids for the new run and its pages of
 // records. Returns the first of these ids, or 0 if the run is gone or being merged, or if there are too many dead
 // trees.
-std::uint64_t claim(Relation index, const run& which)
+std::uint64_t claim(Relation index, const run& one)
 {
     std::uint64_t first_id = 0;
     LockPage(index, runs_lock, ExclusiveLock);
     change_meta(index, [&](meta& stored) {
-        const run* const there = find_by_id(runs_of(stored), which.id);
+        const run* const there = find_by_id(runs_of(stored), one.id);
         if (there == nullptr || there->into != 0 || stored.dead_tree_count > most_dead_trees - most_runs)
             return;
         first_id = stored.next_id;
-        stored.next_id += std::uint64_t{1} + which.record_pages;
-        stored.rewritten = which.id;
+        stored.next_id += std::uint64_t{1} + one.record_pages;
+        stored.rewritten = one.id;
         stored.unswept = first_id;
     });
     UnlockPage(index, runs_lock, ExclusiveLock);
@@ -113,7 +113,9 @@ growing<BlockNumber> copy_records(Relation index,
     const auto bytes = static_cast<std::size_t>(layout.record_bytes);
     int count = 0;
     BlockNumber next = meta_block;
-    const auto place_of = [&] { return records + static_cast<std::size_t>(layout.records_per_page - count) * bytes; };
+    const auto room_in_page = [&] {
+        return records + static_cast<std::size_t>(layout.records_per_page - count) * bytes;
+    };
     const auto write = [&] {
         const Buffer buffer = new_page(index, nullptr, strategy);
         const BlockNumber block = BufferGetBlockNumber(buffer);
@@ -121,7 +123,7 @@ growing<BlockNumber> copy_records(Relation index,
                       buffer,
                       0,
                       first_id + made.count,
-                      {place_of(), static_cast<std::size_t>(count) * bytes},
+                      {room_in_page(), static_cast<std::size_t>(count) * bytes},
                       next);
         next = block;
         made.add(next);
@@ -136,13 +138,13 @@ growing<BlockNumber> copy_records(Relation index,
         memcpy(copy.data, BufferGetPage(buffer), BLCKSZ);
         UnlockReleaseBuffer(buffer);
         const index::layout mine = layout_on(copy.data, layout);
-        for (int place = there; place-- > 0;) {
-            const std::uint8_t* const record = record_at(copy.data, mine, place);
+        for (int ordinal = there; ordinal-- > 0;) {
+            const std::uint8_t* const record = record_at(copy.data, mine, ordinal);
             if (is_dead(tid_of(record, mine)))
                 continue;
             count++;
-            memset(place_of(), 0, bytes);
-            memcpy(place_of() + bytes - mine.record_bytes, record, static_cast<std::size_t>(mine.record_bytes));
+            memset(room_in_page(), 0, bytes);
+            memcpy(room_in_page() + bytes - mine.record_bytes, record, static_cast<std::size_t>(mine.record_bytes));
             if (count == layout.records_per_page)
                 write();
         }
@@ -177,7 +179,7 @@ void replace(Relation index, const run& old, const run* made, std::uint64_t left
 
 // Rewrites a run if many of its records are dead, unless the run is being merged. Readers and writers are not locked
 // out. A sweep frees the old pages of records later.
-void rewrite(Relation index, const layout& layout, const meta& now, const run& which, BufferAccessStrategy strategy)
+void rewrite(Relation index, const layout& layout, const meta& current, const run& one, BufferAccessStrategy strategy)
 {
     growing<BlockNumber> blocks;
     blocks.start(64);
@@ -186,38 +188,38 @@ void rewrite(Relation index, const layout& layout, const meta& now, const run& w
     const auto count = [&](Buffer buffer, Page page, int records) {
         blocks.add(BufferGetBlockNumber(buffer));
         const index::layout mine = layout_on(page, layout);
-        for (int place = 0; place < records; place++)
-            dead += is_dead(tid_of(record_at(page, mine, place), mine));
+        for (int ordinal = 0; ordinal < records; ordinal++)
+            dead += is_dead(tid_of(record_at(page, mine, ordinal), mine));
         all += static_cast<std::uint64_t>(records);
     };
-    if (!each_page(index, layout, which.first, which.record_pages, now.next_id, strategy, count))
-        fail_damaged(index, which.first, "A page of records of a run is missing.");
+    if (!each_page(index, layout, one.first, one.record_pages, current.next_id, strategy, count))
+        fail_damaged(index, one.first, "A page of records of a run is missing.");
     if (dead == 0 || dead * dead_share < all)
         return;
     LockPage(index, rewriting_lock, ExclusiveLock);
-    const std::uint64_t first_id = claim(index, which);
+    const std::uint64_t first_id = claim(index, one);
     if (first_id != 0) {
         const growing<BlockNumber> pages = copy_records(index, layout, blocks, first_id + 1, strategy);
         run made = {};
         if (pages.count > 0)
             made = write_run({index, &layout, first_id, nullptr, strategy}, pages);
-        replace(index, which, pages.count > 0 ? &made : nullptr, dead);
+        replace(index, one, pages.count > 0 ? &made : nullptr, dead);
     }
     UnlockPage(index, rewriting_lock, ExclusiveLock);
 }
 
 void rewrite_runs(Relation index, BufferAccessStrategy strategy)
 {
-    meta now;
-    read_meta(index, now);
-    const layout layout = layout_of(index, now);
+    meta current;
+    read_meta(index, current);
+    const layout layout = layout_of(index, current);
     const MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "lsh rewrite", ALLOCSET_DEFAULT_SIZES);
     const MemoryContext old = MemoryContextSwitchTo(context);
-    for (const run& which : runs_of(now)) {
+    for (const run& one : runs_of(current)) {
         // There may not even be enough dead records in the whole index, so that the run need not be read.
-        if (now.dead * dead_share < which.records)
+        if (current.dead * dead_share < one.records)
             continue;
-        rewrite(index, layout, now, which, strategy);
+        rewrite(index, layout, current, one, strategy);
         MemoryContextReset(context);
     }
     MemoryContextSwitchTo(old);

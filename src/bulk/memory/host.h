@@ -20,6 +20,9 @@ namespace minhash::bulk {
 // Identifies a piece of shared memory. The number is the same in all processes; 0 stands for none.
 using shared_number = std::uint64_t;
 
+// So many bytes of slots are as much work as one byte of text.
+constexpr std::size_t slot_bytes_of_work = 8;
+
 struct host {
     // Allocates memory for values of any type, without clearing it. The result is never null.
     void* (*allocate)(host& self, std::size_t bytes);
@@ -61,7 +64,7 @@ struct host {
     // Workers are other processes that do parts of steps (bulk/rows/steps.h). Each worker has a host of its own. There
     // are at most `most_workers` workers, perhaps none.
     int most_workers;
-    std::uint64_t least_work; // workers need this much work: bytes of texts, plus an eighth of the bytes of signatures
+    std::uint64_t least_work; // workers need this much work: bytes of texts, and of signatures by slot_bytes_of_work
     bool sharing;             // workers are possible, because shared memory and shared files are in use
     // Sets `sharing` if workers are possible.
     void (*start_sharing)(host& self);

@@ -14,7 +14,6 @@ namespace minhash::bulk {
 
 namespace {
 
-constexpr std::size_t share_of_text = 8; // eight bytes of slots are as much work as one byte of text
 constexpr std::size_t small_chunk = 64 * 1024;
 constexpr std::size_t large_chunk = 32 * 1024 * 1024;
 constexpr std::size_t large_shared_chunk = 2 * 1024 * 1024; // not larger, because shared memory may be scarce
@@ -219,7 +218,7 @@ bool take_signature(row_set& rows, const signature& value, std::uint64_t locatio
         return false;
     assert(rows.task.scheme == value.scheme);
     const text_bytes slots = value.stored_slots();
-    count_work(rows, slots.size() / share_of_text);
+    count_work(rows, slots.size() / slot_bytes_of_work);
     append_document(rows, slots, slots.size(), location);
     count_row(rows);
     return true;
@@ -239,7 +238,7 @@ bool take_text(row_set& rows, text_bytes start, std::size_t size, std::uint64_t 
 void take_placed(row_set& rows, std::size_t size, std::uint64_t location)
 {
     assert(location != 0);
-    count_work(rows, rows.task.given ? size / share_of_text : size);
+    count_work(rows, rows.task.given ? size / slot_bytes_of_work : size);
     append_document(rows, {}, size, location);
     count_row(rows);
 }

@@ -75,9 +75,7 @@ struct bands_plan {
     minhash::banding banding; // bands = 0: no choice reaches the recall
     double candidates;        // the expected number of candidates per row
     double checks;            // the expected number of comparisons of texts per row
-    double meetings;          // the expected total number; a candidate counts once for each band that its rows share
-    double cost;              // the cost of all rows in nanoseconds: the sum of the next three
-    double signing;
+    double cost;              // the cost of all rows in nanoseconds: signing and the next two
     double grouping;
     double verifying;
     double look; // the cost of comparing the starts of a candidate's signatures

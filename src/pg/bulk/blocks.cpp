@@ -104,7 +104,7 @@ std::uint64_t work_of(const bulk_call& call, const PlannedStmt* planned)
     table_close(table, NoLock);
     const auto* const value = static_cast<const TargetEntry*>(lsecond(planned->planTree->targetlist));
     const bool texts = getBaseType(exprType(reinterpret_cast<const Node*>(value->expr))) != call.signature_type;
-    return texts ? bytes : bytes / 8;
+    return texts ? bytes : bytes / bulk::slot_bytes_of_work;
 }
 
 // Makes the call ready for workers if all plans can be shared, and if there is enough to read.

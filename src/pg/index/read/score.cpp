@@ -105,7 +105,7 @@ std::uint8_t least_score(const scores& all, double most)
     return 0;
 }
 
-// Sets state.numbers to the numbers of the records with at least this score.
+// Sets self.numbers to the numbers of the records with at least this score.
 void collect(search& self, const scores& all, std::uint8_t least)
 {
     self.numbers.count = 0;

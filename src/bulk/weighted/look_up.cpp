@@ -21,7 +21,7 @@ namespace minhash::bulk {
 
 namespace {
 
-// Shares of a row's weight are rounded down to one of so many steps.
+// A share of a row's weight is kept as a whole number of steps, rounded down. All of the weight is this many steps.
 constexpr std::uint32_t steps_of_weight = 32;
 
 // A shingle of the current row that the index may have.

@@ -31,8 +31,8 @@ struct rare_plan {
     float needed;        // how many draws, or how much weight, a near row has of these
 };
 
-// How much weight is indexed besides that of the first shingles, as a share of the weight that a near row has at least.
-// More makes the index larger, and less has more rows compared that are not near.
+// A near row shares at least a certain weight with the row. This part of that weight is indexed in addition to the
+// first shingles. A larger part makes a larger index; with a smaller one, more rows that are not near are compared.
 constexpr double more_indexed = 0.5;
 
 // At least this many draws must be in a row that is compared, so that chance alone brings few rows together.

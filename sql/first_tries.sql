@@ -58,6 +58,7 @@ INSERT INTO tries (call) VALUES
     ($$lsh_pairs('none', 'id', 'body', 0.8)$$),
     ($$lsh_clusters('articles', 'id', 'body', 0.8)$$),
     ($$lsh_contained('articles', 'id', 'body', threshold => 0.9)$$),
+    ($$lsh_pairs('SELECT (site, nr), body FROM pages')$$),
     ($$lsh_components('links', 'url', 'other_url')$$),
     ($$lsh_evaluate('articles', 'id', 'body', 0.8)$$),
     ($$lsh_sample('articles', 'id', 'body', 0.8)$$),

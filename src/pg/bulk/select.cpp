@@ -367,6 +367,10 @@ Oid check_ids(Oid wanted, Oid given, ids_of what)
             errcode(ERRCODE_DATATYPE_MISMATCH),
             errmsg("ids of the query are of type %s, not %s", type, format_type_be(wanted)),
             what == ids_of::verdicts ? errhint("Cast them in the query of apart.")
+            // The fields of a NULL::record could not be read.
+            : given == RECORDOID
+                ? errhint("Cast them to a composite type of the key's columns, for instance (site, nr)::page_key, and "
+                          "give NULL::page_key as the second argument.")
             : could_be_threshold
                 ? errhint("Give NULL::%s as the second argument and the threshold by name, for instance NULL::%s, "
                           "threshold => 0.8, or cast the ids in the query.",

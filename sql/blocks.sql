@@ -112,17 +112,59 @@ BEGIN ISOLATION LEVEL SERIALIZABLE;
 SELECT * FROM compare($$lsh_pairs('SELECT id, body FROM blocks')$$);
 COMMIT;
 
--- Partitions: of one, its scan remains; of several, one process reads them.
-CREATE TABLE parts (good int, body text, id int) PARTITION BY RANGE (id);
+-- Partitions, and tables joined by UNION ALL, are read one after another.
+CREATE TABLE parts (good int, body text, id int, lang text) PARTITION BY RANGE (id);
 CREATE TABLE parts_1 PARTITION OF parts FOR VALUES FROM (0) TO (2500);
-CREATE TABLE parts_2 (id int, good int, body text);
-ALTER TABLE parts ATTACH PARTITION parts_2 FOR VALUES FROM (2500) TO (10000);
-INSERT INTO parts (id, body) SELECT id, body FROM blocks WHERE id IS NOT NULL;
+CREATE TABLE parts_2 (id int, good int, lang text, body text);
+ALTER TABLE parts ATTACH PARTITION parts_2 FOR VALUES FROM (2500) TO (5000);
+CREATE TABLE parts_3 PARTITION OF parts FOR VALUES FROM (5000) TO (6000) PARTITION BY LIST (lang);
+CREATE TABLE parts_3_none PARTITION OF parts_3 FOR VALUES IN (NULL);
+CREATE TABLE parts_empty PARTITION OF parts DEFAULT;
+INSERT INTO parts (id, body, lang, good) SELECT id, body, lang, good FROM blocks WHERE id IS NOT NULL;
+CREATE INDEX parts_id ON parts (id);
+CREATE VIEW of_parts AS SELECT id + 7 AS id, body, lang AS scope FROM parts WHERE lang IS NOT NULL
+    UNION ALL SELECT id, body, lang FROM small;
 ANALYZE parts;
-SELECT * FROM compare($$lsh_pairs('SELECT id, body FROM parts WHERE id < 2500')$$);
-SELECT * FROM compare($$lsh_pairs('SELECT id, body FROM parts WHERE id > 2500')$$);
+SET blocks.most = 4000;
+SELECT call, compare.* FROM unnest(ARRAY[
+    $$lsh_pairs('SELECT id, body FROM parts WHERE id < 2500')$$,
+    $$lsh_pairs('SELECT id, body FROM parts WHERE id > 2500')$$,
+    $$lsh_pairs('SELECT id, body FROM parts')$$,
+    $$lsh_pairs('SELECT id, body, lang AS scope FROM parts')$$,
+    $$lsh_pairs('SELECT tableoid::regclass || '' '' || id, body FROM parts', NULL::text)$$,
+    $$lsh_clusters('SELECT id, body, -id AS rank, good AS scope FROM parts')$$,
+    $$lsh_pairs('SELECT id, body FROM small', other_query => 'SELECT id, body FROM parts')$$,
+    $$lsh_pairs('SELECT id, body FROM parts', other_query => 'SELECT id, body FROM blocks')$$,
+    $$lsh_contained('SELECT id, body FROM parts')$$,
+    $$lsh_pairs('SELECT id, body FROM small UNION ALL SELECT id, body FROM blocks')$$,
+    $$lsh_pairs('SELECT id, body, ''b'' AS scope FROM blocks UNION ALL SELECT id + 1, body, ''s'' FROM small')$$,
+    $$lsh_pairs('TABLE of_parts')$$,
+    -- read by one process
+    $$lsh_pairs('SELECT id, body FROM small UNION ALL SELECT 1, ''a text of no table''')$$,
+    $$lsh_pairs('SELECT id, body FROM parts WHERE id < current_setting(''blocks.most'')::int')$$,
+    $$lsh_pairs('SELECT id, body FROM parts ORDER BY id')$$]) WITH ORDINALITY c (call, n),
+    compare(call) ORDER BY n;
+SET enable_seqscan = off;
+SET enable_bitmapscan = off;
+SELECT * FROM compare($$lsh_pairs('SELECT id, body FROM parts WHERE id < 4000')$$);
+RESET enable_seqscan;
+RESET enable_bitmapscan;
+SET effective_cache_size = '2MB'; -- less than all partitions, more than each
 SELECT * FROM compare($$lsh_pairs('SELECT id, body FROM parts')$$);
-DROP TABLE parts;
+RESET effective_cache_size;
+SELECT answer($$lsh_pairs('SELECT id, body FROM parts')$$, 4)
+    = answer($$lsh_pairs('SELECT id, body FROM parts OFFSET 0')$$, 0) AS as_if_texts_were_kept;
+-- Many partitions, and too many.
+CREATE TABLE many (id int, body text) PARTITION BY RANGE (id);
+DO $$ BEGIN
+    FOR i IN 0 .. 519 LOOP
+        EXECUTE format('CREATE TABLE many_%s PARTITION OF many FOR VALUES FROM (%s) TO (%s)', i, i * 10, i * 10 + 10);
+    END LOOP;
+END $$;
+INSERT INTO many SELECT id, body FROM blocks WHERE id < 5100;
+SELECT * FROM compare($$lsh_pairs('SELECT id, body FROM many WHERE id < 5100')$$);
+SELECT * FROM compare($$lsh_clusters('SELECT id, body FROM many')$$);
+DROP TABLE many;
 CREATE TEMPORARY TABLE of_session AS SELECT id, body FROM blocks;
 SELECT * FROM compare($$lsh_pairs('SELECT id, body FROM of_session')$$);
 
@@ -137,6 +179,17 @@ SELECT * FROM compare($$lsh_pairs('SELECT id, body FROM blocks WHERE lang = ''fr
 RESET ROLE;
 ALTER TABLE blocks DISABLE ROW LEVEL SECURITY;
 REVOKE ALL ON blocks FROM regress_blocks;
+GRANT SELECT ON parts, of_parts TO regress_blocks; -- not on any partition, nor on the table small
+ALTER TABLE parts ENABLE ROW LEVEL SECURITY;
+CREATE POLICY no_french ON parts USING (lang <> 'fr' AND id % 4 <> 1);
+SET ROLE regress_blocks;
+SELECT * FROM compare($$lsh_pairs('SELECT id, body FROM parts')$$);
+SELECT * FROM compare($$lsh_pairs('TABLE of_parts')$$);
+SELECT * FROM compare($$lsh_pairs('SELECT id, body FROM parts UNION ALL SELECT id, body FROM small')$$);
+SELECT * FROM compare($$lsh_pairs('SELECT id, body FROM parts_1')$$);
+RESET ROLE;
+ALTER TABLE parts DISABLE ROW LEVEL SECURITY;
+REVOKE ALL ON parts, of_parts FROM regress_blocks;
 DROP ROLE regress_blocks;
 
 -- Who evaluates a query's expressions? The session's process sleeps, so that workers get blocks.
@@ -167,6 +220,8 @@ SELECT error_of($$lsh_pairs('SELECT id, body FROM blocks WHERE by_worker(id)')$$
 SELECT error_of($$lsh_clusters('SELECT id, body FROM blocks WHERE by_worker(id)')$$);
 SELECT error_of($$lsh_pairs('SELECT id, sig FROM blocks WHERE id < 0 OR by_worker(id)')$$);
 SELECT error_of($$lsh_contained('SELECT id, body FROM blocks WHERE by_worker(id)')$$);
+SELECT error_of($$lsh_pairs('SELECT id, body FROM parts WHERE by_worker(id)')$$);
+SELECT error_of($$lsh_pairs('SELECT id, body FROM small UNION ALL SELECT id, body FROM blocks WHERE by_worker(id)')$$);
 SELECT error_of($$lsh_pairs('SELECT id, body FROM small',
     other_query => 'SELECT id, body FROM blocks WHERE by_worker(id)')$$);
 -- Any process meets this error.
@@ -218,6 +273,6 @@ SELECT * FROM compare($$lsh_pairs('SELECT id, body FROM blocks WHERE id < 1000')
 RESET client_min_messages;
 RESET max_parallel_workers_per_gather;
 RESET max_parallel_maintenance_workers;
-DROP VIEW seen;
-DROP TABLE blocks, small, of_session;
+DROP VIEW seen, of_parts;
+DROP TABLE blocks, parts, small, of_session;
 DROP FUNCTION answer, compare, by_worker, error_of, writes, waits;

@@ -194,6 +194,24 @@ bool walk_plan_states(PlanState* state, bool (*visit)(PlanState*, void*), void* 
     return planstate_tree_walker(state, as_visitor(visit), context);
 }
 
+bool prunes_at_run_time(const Append& append)
+{
+#if PG_VERSION_NUM >= 180000
+    return append.part_prune_index >= 0;
+#else
+    return append.part_prune_info != nullptr;
+#endif
+}
+
+bool has_rights_to_check(const RangeTblEntry& table)
+{
+#if PG_VERSION_NUM >= 160000
+    return table.perminfoindex > 0;
+#else
+    return table.requiredPerms != 0;
+#endif
+}
+
 bool may_remove_visible_rows()
 {
 #if PG_VERSION_NUM >= 170000

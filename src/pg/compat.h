@@ -12,6 +12,7 @@ extern "C" {
 }
 #endif
 
+struct Append;
 struct ExplainState;
 struct IndexAmRoutine;
 struct IndexFetchTableData;
@@ -24,6 +25,7 @@ struct ParallelTableScanDescData;
 struct Path;
 struct PlanState;
 struct QueryDesc;
+struct RangeTblEntry;
 struct RelationData;
 struct TableScanDescData;
 struct TupleDescData;
@@ -89,6 +91,10 @@ void show_property(ExplainState& state, const char* name, std::int64_t value);
 // returns true, when a call has returned true.
 bool walk_expression(Node* expression, bool (*visit)(Node*, void*), void* context);
 bool walk_plan_states(PlanState* state, bool (*visit)(PlanState*, void*), void* context);
+
+// Whether an Append leaves plans out when it runs, and whether the rights to a table are checked when a plan starts.
+bool prunes_at_run_time(const Append& append);
+bool has_rights_to_check(const RangeTblEntry& table);
 
 // Whether VACUUM may remove rows that a snapshot still sees (old_snapshot_threshold).
 bool may_remove_visible_rows();

@@ -94,33 +94,43 @@ Oid scanned_table(const PlannedStmt* planned)
     return rt_fetch(number, planned->rtable)->relid;
 }
 
-// How much work the rows of a table can be, as least_work counts it. 0 if workers cannot read the table.
-std::uint64_t work_of(const bulk_call& call, const PlannedStmt* planned)
+// Whether all processes can read the rows of a part.
+bool can_share(const PlannedStmt* part)
 {
-    const Relation table = table_open(scanned_table(planned), NoLock);
-    std::uint64_t bytes = 0;
-    if (table->rd_tableam == GetHeapamTableAmRoutine() && table->rd_rel->relpersistence != RELPERSISTENCE_TEMP)
-        bytes = blocks_with_toast(table) * BLCKSZ;
+    if (scan_to_share(part) == nullptr)
+        return false;
+    const Relation table = table_open(scanned_table(part), NoLock);
+    const bool result =
+        table->rd_tableam == GetHeapamTableAmRoutine() && table->rd_rel->relpersistence != RELPERSISTENCE_TEMP;
     table_close(table, NoLock);
-    const auto* const value = static_cast<const TargetEntry*>(lsecond(planned->planTree->targetlist));
+    return result;
+}
+
+// How much work the rows of a part can be, as least_work counts it.
+std::uint64_t work_of(const bulk_call& call, const PlannedStmt* part)
+{
+    const Relation table = table_open(scanned_table(part), NoLock);
+    const std::uint64_t bytes = blocks_with_toast(table) * BLCKSZ;
+    table_close(table, NoLock);
+    const auto* const value = static_cast<const TargetEntry*>(lsecond(part->planTree->targetlist));
     const bool texts = getBaseType(exprType(reinterpret_cast<const Node*>(value->expr))) != call.signature_type;
     return texts ? bytes : bytes / bulk::slot_bytes_of_work;
 }
 
-// Makes the call ready for workers if all plans can be shared, and if there is enough to read.
-bool share_reading(bulk_call& call, std::span<CachedPlan* const> plans)
+// Makes the call ready for workers if all parts of its queries can be shared, and if there is enough to read.
+bool share_reading(bulk_call& call, std::span<List* const> queries)
 {
     if (call.most_workers == 0)
         return false;
     std::uint64_t work = 0;
-    for (CachedPlan* const plan : plans) {
-        const PlannedStmt* const planned = linitial_node(PlannedStmt, plan->stmt_list);
-        if (scan_to_share(planned) == nullptr)
-            return false;
-        const std::uint64_t more = work_of(call, planned);
-        if (more == 0)
-            return false;
-        work += more;
+    for (const List* const parts : queries) {
+        const ListCell* cell;
+        foreach (cell, parts) {
+            const PlannedStmt* const part = lfirst_node(PlannedStmt, cell);
+            if (!can_share(part))
+                return false;
+            work += work_of(call, part);
+        }
     }
     if (work < call.least_work)
         return false;
@@ -424,6 +434,7 @@ bulk::shared_number make_scan(bulk_call& call, const QueryDesc* running)
     scan.lone_ids = call.wanted.lone_ids;
     scan.is_internal = call.is_internal;
     scan.expected = call.expected_rows;
+    scan.read = row_count(call) - call.rows_before; // in the query's other parts
     return number;
 }
 
@@ -445,11 +456,10 @@ void ask_for_workers(bulk_call& call, running_plan& running)
     error_context_stack = former;
 }
 
-void read_blocks(bulk_call& call, const planned_select& query, CachedPlan* plan)
+void read_blocks(bulk_call& call, const planned_select& query, PlannedStmt* part)
 {
-    begin_query(call, query);
     running_plan running;
-    start_plan(running, linitial_node(PlannedStmt, plan->stmt_list), query.text, call.is_internal);
+    start_plan(running, part, query.text, call.is_internal);
     take_columns(call, running.query->tupDesc);
     start_rereading(call.again, *running.query, 2);
     call.far = call.again.far;
@@ -474,16 +484,25 @@ void read_blocks(bulk_call& call, const planned_select& query, CachedPlan* plan)
 void read_queries(bulk_call& call, std::span<const planned_select> queries)
 {
     // The plans that are looked at must be the plans that run, so they are held all the time.
-    CachedPlan* held[most_scanned];
-    Assert(queries.size() <= most_scanned);
-    const std::span plans(held, queries.size());
-    for (std::size_t i = 0; i < queries.size(); i++)
+    CachedPlan* plans[most_queries];
+    List* parts[most_queries];
+    Assert(queries.size() <= most_queries);
+    for (std::size_t i = 0; i < queries.size(); i++) {
         plans[i] = SPI_plan_get_cached_plan(queries[i].plan);
-    const bool shared = share_reading(call, plans);
-    for (std::size_t i = 0; i < queries.size(); i++)
-        shared ? read_blocks(call, queries[i], plans[i]) : read_query(call, queries[i]);
-    for (CachedPlan* const plan : plans)
-        ReleaseCachedPlan(plan, nullptr);
+        parts[i] = split_into_scans(linitial_node(PlannedStmt, plans[i]->stmt_list));
+    }
+    const bool shared = share_reading(call, std::span(parts).first(queries.size()));
+    for (std::size_t i = 0; i < queries.size(); i++) {
+        begin_query(call, queries[i]);
+        const ListCell* cell;
+        foreach (cell, parts[i]) {
+            PlannedStmt* const part = lfirst_node(PlannedStmt, cell);
+            // To wait for workers takes longer than to read a small partition.
+            const bool worthwhile = shared && work_of(call, part) >= call.least_work;
+            worthwhile ? read_blocks(call, queries[i], part) : read_part(call, queries[i], part);
+        }
+        ReleaseCachedPlan(plans[i], nullptr);
+    }
 }
 
 void scan_blocks(bulk_host& self, bulk::shared_number number)

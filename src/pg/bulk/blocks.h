@@ -1,7 +1,7 @@
 // Reads a query's rows with all processes of a call. If the plan of the query is just the sequential scan of a table,
-// each process runs the plan with PostgreSQL's executor, as a parallel query does, and PostgreSQL deals out the table's
-// blocks to the processes. The rows are then numbered in the order of the blocks, so they are the same, in the same
-// order, with any number of workers.
+// or of several tables one after another, each process runs the plan with PostgreSQL's executor, as a parallel query
+// does, and PostgreSQL deals out the blocks of one table after another to the processes. The rows are then numbered in
+// the order of the blocks, so they are the same, in the same order, with any number of workers.
 //
 // The values themselves are not passed on, because any process can read them again from their locations (reread.h).
 #pragma once

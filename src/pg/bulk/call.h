@@ -93,6 +93,9 @@ bool beginning_of(Datum value, text_beginning& start);
 // first_count belong to the first query.
 void read_query(bulk_call& call, const planned_select& query);
 
+// The part of a query that split_into_scans() has made of its plan. begin_query() must have been called.
+void read_part(bulk_call& call, const planned_select& query, PlannedStmt* part);
+
 // The two parts of read_query(), for rows that come in another way. take_columns() checks the columns of a query, and
 // records how to read its rows; an ERROR if the call cannot use the columns, or if they do not match the columns of the
 // first query. take_row() passes a row to the engine, unless its id or value is NULL.

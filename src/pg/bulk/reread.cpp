@@ -102,8 +102,8 @@ void open_column(rereading& self, const scanned_column& column, LOCKMODE lock)
     self.are_texts[self.count] = is_text(get_atttype(column.table, column.number));
     self.slots[self.count] = MakeSingleTupleTableSlot(RelationGetDescr(self.tables[self.count]),
                                                       table_slot_callbacks(self.tables[self.count]));
-    self.far =
-        self.far || blocks_with_toast(self.tables[self.count]) > static_cast<std::uint64_t>(effective_cache_size);
+    self.all_blocks += blocks_with_toast(self.tables[self.count]);
+    self.far = self.all_blocks > static_cast<std::uint64_t>(effective_cache_size);
     self.count++;
     MemoryContextSwitchTo(former);
 }
@@ -174,6 +174,9 @@ const struct varlena* read_again(rereading& self, std::uint64_t location)
     const int table = static_cast<int>(location >> table_shift) - 1;
     Assert(table >= 0 && table < self.count);
     read_ahead(self, location);
+    if (table != self.last && self.count > most_pinned)
+        ExecClearTuple(self.slots[self.last]);
+    self.last = table;
     ItemPointerData at;
     ItemPointerSet(&at,
                    static_cast<BlockNumber>(location >> offset_number_bits),

@@ -3,7 +3,7 @@
 // snapshot.
 #pragma once
 
-#include "pg/glue.h"
+#include "pg/bulk/scans.h"
 
 extern "C" {
 #include "executor/execdesc.h"
@@ -13,14 +13,17 @@ extern "C" {
 
 namespace minhash::pg {
 
-// A table that a query scans, and the column of this table that the query returns as its values. There is at most one
-// such column for each query of a call.
+// A table that a query scans, and the column of this table that the query returns as its values.
 struct scanned_column {
     Oid table;
     AttrNumber number;
 };
 
-constexpr int most_scanned = 2;
+constexpr int most_queries = 2;
+constexpr int most_scanned = most_queries * most_tables_of_query;
+
+// How many pages stay pinned because the next row may be on one of them.
+constexpr int most_pinned = 8;
 
 struct rereading {
     const TupleTableSlot* scanned; // the slot of the current query's scan; null: no value can be read again
@@ -29,8 +32,10 @@ struct rereading {
     Relation tables[most_scanned];
     TupleTableSlot* slots[most_scanned]; // for each table, holds the row that was read last
     int count;
+    int last;                                // the table, counted from 0, of which a row was read last
+    std::uint64_t all_blocks;                // of all tables
     bool sharing;                            // workers may also read values again
-    bool far;                                // a table is larger than effective_cache_size
+    bool far;                                // the tables are larger than effective_cache_size
     std::span<const std::uint64_t> expected; // locations that will be read next
     std::size_t read;                        // how many of these locations have been read
     std::size_t ahead;                       // how many of these locations have been prefetched
@@ -39,8 +44,8 @@ struct rereading {
     MemoryContext value_memory;
 };
 
-// Call this after a query has been started. `column` is the number of the result column whose values are to be read
-// again; columns are counted from 1.
+// Call this after a query, or a part of it that scans one table, has been started. `column` is the number of the result
+// column whose values are to be read again; columns are counted from 1.
 void start_rereading(rereading& self, const QueryDesc& query, int column);
 
 // For a worker, instead of start_rereading(): opens the tables of the columns that the call's own process reads again.

@@ -1,3 +1,4 @@
+#include "pg/bulk/scans.h"
 #include "pg/bulk/select.h"
 #include "pg/errors.h"
 #include "pg/extension.h"
@@ -313,9 +314,13 @@ planned_select plan_query(const char* query)
     check_statement(plan);
     // This is the plan that will run, because a query without parameters has only one.
     CachedPlan* const planned = SPI_plan_get_cached_plan(plan);
-    const Plan* const top = linitial_node(PlannedStmt, planned->stmt_list)->planTree;
-    const bool scans = IsA(top, SeqScan) || IsA(top, IndexScan) || IsA(top, BitmapHeapScan);
-    const planned_select result = {plan, query, top->plan_rows, static_cast<double>(top->plan_width), scans};
+    const PlannedStmt* const statement = linitial_node(PlannedStmt, planned->stmt_list);
+    const Plan* const top = statement->planTree;
+    const planned_select result = {plan,
+                                   query,
+                                   top->plan_rows,
+                                   static_cast<double>(top->plan_width),
+                                   just_scans(statement)};
     ReleaseCachedPlan(planned, nullptr);
     return result;
 }
@@ -325,18 +330,22 @@ void run_select(const planned_select& query,
                 void (*take_columns)(DestReceiver* self, int, TupleDesc columns),
                 bool (*take_row)(TupleTableSlot* row, DestReceiver* self))
 {
+    CachedPlan* const plan = SPI_plan_get_cached_plan(query.plan);
+    run_part(linitial_node(PlannedStmt, plan->stmt_list), query, call, take_columns, take_row);
+    ReleaseCachedPlan(plan, nullptr);
+}
+
+void run_part(PlannedStmt* part,
+              const planned_select& query,
+              bulk_host& call,
+              void (*take_columns)(DestReceiver* self, int, TupleDesc columns),
+              bool (*take_row)(TupleTableSlot* row, DestReceiver* self))
+{
     const auto ignore = [](DestReceiver*) {};
     // Any kind of destination except DestNone would do.
     row_receiver to = {{take_row, take_columns, ignore, ignore, DestTuplestore}, &call, nullptr};
-    CachedPlan* const plan = SPI_plan_get_cached_plan(query.plan);
-    QueryDesc* const running = CreateQueryDesc(linitial_node(PlannedStmt, plan->stmt_list),
-                                               query.text,
-                                               GetActiveSnapshot(),
-                                               InvalidSnapshot,
-                                               &to,
-                                               nullptr,
-                                               nullptr,
-                                               0);
+    QueryDesc* const running =
+        CreateQueryDesc(part, query.text, GetActiveSnapshot(), InvalidSnapshot, &to, nullptr, nullptr, 0);
     to.query = running;
     call.estimated = true;
     ErrorContextCallback context = {error_context_stack, tell_query, running};
@@ -348,7 +357,6 @@ void run_select(const planned_select& query,
     ExecutorEnd(running);
     error_context_stack = context.previous;
     FreeQueryDesc(running);
-    ReleaseCachedPlan(plan, nullptr);
     call.estimated = false;
 }
 

@@ -18,7 +18,7 @@ struct planned_select {
     const char* text;
     double rows;  // how many rows PostgreSQL expects
     double width; // their size in bytes, as far as PostgreSQL knows
-    bool scans;   // the plan is just the scan of a table
+    bool scans;   // just_scans()
 };
 
 // Plans the query that an argument contains. Call this between SPI_connect() and SPI_finish(). An ERROR if the query is
@@ -49,6 +49,13 @@ void run_select(const planned_select& query,
                 bulk_host& call,
                 void (*take_columns)(DestReceiver* self, int, TupleDesc columns),
                 bool (*take_row)(TupleTableSlot* row, DestReceiver* self));
+
+// The same for a part of a query's plan (split_into_scans()).
+void run_part(PlannedStmt* part,
+              const planned_select& query,
+              bulk_host& call,
+              void (*take_columns)(DestReceiver* self, int, TupleDesc columns),
+              bool (*take_row)(TupleTableSlot* row, DestReceiver* self));
 
 // An error context that shows a query. Its argument is the QueryDesc.
 void tell_query(void* running);

@@ -1,0 +1,77 @@
+#include "pg/bulk/scans.h"
+#include "pg/compat.h"
+
+extern "C" {
+#include "nodes/makefuncs.h"
+#include "nodes/pg_list.h"
+#include "optimizer/tlist.h"
+}
+
+namespace minhash::pg {
+
+namespace {
+
+bool is_scan(const Plan* plan) { return IsA(plan, SeqScan) || IsA(plan, IndexScan) || IsA(plan, BitmapHeapScan); }
+
+// The Append on top of a plan that only runs scans, whatever happens while it runs; otherwise null.
+const Append* append_of_scans(const PlannedStmt* planned)
+{
+    const Plan* const top = planned->planTree;
+    if (!IsA(top, Append) || top->initPlan != NIL || planned->subplans != NIL || planned->paramExecTypes != NIL ||
+        planned->rowMarks != NIL)
+        return nullptr;
+    const auto* const append = reinterpret_cast<const Append*>(top);
+    if (prunes_at_run_time(*append) || list_length(append->appendplans) > most_tables_of_query)
+        return nullptr;
+    ListCell* cell;
+    foreach (cell, append->appendplans)
+        if (!is_scan(static_cast<const Plan*>(lfirst(cell))))
+            return nullptr;
+    return append;
+}
+
+// The tables that a plan may open, at the positions that its nodes name: of a part of a plan, its own table, and those
+// on which the user's rights are checked. The others are left out, because the part may be sent to workers.
+List* tables_of_part(const PlannedStmt* planned, Index own)
+{
+    RangeTblEntry* const none = makeNode(RangeTblEntry);
+    none->rtekind = RTE_RESULT;
+    List* result = NIL;
+    ListCell* cell;
+    foreach (cell, planned->rtable) {
+        auto* const table = static_cast<RangeTblEntry*>(lfirst(cell));
+        const bool kept = foreach_current_index(cell) + 1 == static_cast<int>(own) || has_rights_to_check(*table);
+        result = lappend(result, kept ? table : none);
+    }
+    return result;
+}
+
+} // namespace
+
+bool just_scans(const PlannedStmt* planned)
+{
+    return is_scan(planned->planTree) || append_of_scans(planned) != nullptr;
+}
+
+List* split_into_scans(PlannedStmt* planned)
+{
+    const Append* const append = append_of_scans(planned);
+    if (append == nullptr)
+        return list_make1(planned);
+    List* result = NIL;
+    ListCell* cell;
+    foreach (cell, append->appendplans) {
+        Plan* const scan = static_cast<Plan*>(copyObjectImpl(lfirst(cell)));
+        apply_tlist_labeling(scan->targetlist, append->plan.targetlist); // only the top of a plan names its columns
+        PlannedStmt* const part = makeNode(PlannedStmt);
+        *part = *planned;
+        part->planTree = scan;
+        part->rtable = tables_of_part(planned, reinterpret_cast<const Scan*>(scan)->scanrelid);
+        part->relationOids = NIL;
+        part->invalItems = NIL;
+        result = lappend(result, part);
+    }
+    return result;
+}
+
+} // namespace minhash::pg

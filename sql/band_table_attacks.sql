@@ -199,7 +199,8 @@ BEGIN
     END LOOP;
     RETURN result;
 END $$;
-SELECT CASE role WHEN session_user THEN 'superuser' ELSE role END, type, kind, pg_temp.live(role, type, of, kind)
+SELECT CASE role WHEN session_user THEN 'superuser' ELSE role END, type, kind, pg_catalog.replace(
+    pg_temp.live(role, type, of, kind), pg_catalog.concat('schema of ', session_user), 'schema of the superuser')
 FROM (VALUES ('regress_lsh_owner'::name), (session_user)) r (role), (VALUES ('pg_catalog.int8', 'i'),
     ('evil.address', 'i::pg_catalog.text'), ('evil.signed', 'public.minhash(i::pg_catalog.text)')) t (type, of),
     (VALUES ('r'), ('p')) k (kind)

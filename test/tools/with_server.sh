@@ -110,9 +110,12 @@ failed() {
     exit 1
 }
 
+# The superuser is not called postgres, because no test may depend on the name.
+superuser=tester
+
 # Not quoted, so that the options are split at blanks, as make does with its variables.
 read -r -a initdb_opts <<<"${INITDB_OPTS:-}"
-as_server "$bindir/initdb" -D "$dir/data" -U postgres --no-sync --auth=trust \
+as_server "$bindir/initdb" -D "$dir/data" -U "$superuser" --no-sync --auth=trust \
     --encoding=UTF8 --locale=C.UTF-8 "${initdb_opts[@]}" >"$dir/setup.log" 2>&1 ||
     failed initdb
 
@@ -134,7 +137,7 @@ as_server env "${server_env[@]}" "$bindir/pg_ctl" -D "$dir/data" -l "$dir/server
 
 # The user's own connection settings would lead elsewhere.
 unset PGSERVICE PGHOSTADDR PGREQUIREPEER PGCHANNELBINDING PGTARGETSESSIONATTRS
-export PGHOST=$dir PGPORT=5432 PGUSER=postgres PGDATABASE=postgres
+export PGHOST=$dir PGPORT=5432 PGUSER=$superuser PGDATABASE=postgres
 
 # COMMAND runs in the background, because bash answers a signal at once only while it
 # is in `wait`. A background command would have no standard input and ignore

@@ -95,6 +95,102 @@ TRUNCATE kept;
 INSERT INTO kept (id, cluster_id, representative, similarity, component) VALUES (2, 1, 2, 1, 1);
 SELECT *, wrong('kept') FROM lsh_refresh_clusters('kept');
 
+-- The log has what others do to the kept table, who need no rights on it, and what refreshes without the log do. So who
+-- replays the log has the table. What refreshes with the log write is not there twice.
+CREATE ROLE regress_lsh_clerk;
+CREATE SCHEMA logged;
+GRANT USAGE ON SCHEMA logged TO regress_lsh_clerk;
+CREATE TABLE logged.letters AS SELECT i AS id, 'the quick brown fox jumps over the lazy dog number ' || i / 4 AS body
+    FROM generate_series(1, 40) AS i;
+ALTER TABLE logged.letters ADD PRIMARY KEY (id);
+GRANT SELECT, DELETE ON logged.letters TO regress_lsh_clerk;
+CREATE VIEW letters AS SELECT id, body FROM logged.letters;
+SELECT * FROM lsh_create_clusters('logged.k', 'SELECT id, body FROM kept_settings.letters', threshold => 0.95);
+ALTER TABLE logged.k ADD FOREIGN KEY (id) REFERENCES logged.letters ON DELETE CASCADE;
+SELECT * FROM lsh_refresh_clusters('logged.k', log => 'logged.k_log');
+CREATE TABLE copied AS SELECT id, cluster_id, representative FROM logged.k;
+CREATE FUNCTION replay(log regclass, kept regclass, after bigint) RETURNS TABLE (entries bigint, not_of_copy bigint,
+    differences bigint) LANGUAGE plpgsql AS $$
+BEGIN
+    EXECUTE format('CREATE TEMP TABLE news AS SELECT id, old_cluster_id, cluster_id, old_representative, representative
+        FROM %s WHERE refresh > $1', log) USING after;
+    entries := (SELECT count(*) FROM news);
+    not_of_copy := (SELECT count(*) FROM news AS n LEFT JOIN copied AS c USING (id)
+        WHERE (n.old_cluster_id, n.old_representative) IS DISTINCT FROM (c.cluster_id, c.representative));
+    DELETE FROM copied AS c USING news AS n WHERE c.id = n.id;
+    INSERT INTO copied SELECT id, cluster_id, representative FROM news WHERE cluster_id IS NOT NULL;
+    EXECUTE format('SELECT count(*) FROM copied AS c FULL JOIN %s AS k USING (id, cluster_id, representative)
+        WHERE c IS NULL OR k IS NULL', kept) INTO differences;
+    DROP TABLE news;
+    RETURN NEXT;
+END $$;
+SET ROLE regress_lsh_clerk;
+DELETE FROM logged.letters WHERE id IN (4, 9, 10);
+RESET ROLE;
+SELECT * FROM logged.k_to_log ORDER BY id;
+SELECT * FROM lsh_refresh_clusters('logged.k', log => 'logged.k_log');
+SELECT refresh, event, id, old_cluster_id, cluster_id, old_representative, representative FROM logged.k_log
+    ORDER BY id;
+SELECT * FROM replay('logged.k_log', 'logged.k', 2);
+-- A row that is deleted and comes back, as it was, has no entry. Others write what the next refresh would, and rows
+-- that are not of the query. And a refresh does without the log.
+DELETE FROM logged.letters WHERE id = 39;
+INSERT INTO logged.letters VALUES (39, 'the quick brown fox jumps over the lazy dog number 9');
+DELETE FROM logged.letters WHERE id = 5;
+UPDATE logged.k SET representative = 6 WHERE id IN (6, 7, 11);
+INSERT INTO logged.letters VALUES (50, 'and another letter'), (60, NULL);
+INSERT INTO logged.k VALUES (50, 50, 50, 1, 50), (60, 77, 60, 1, 77);
+SELECT * FROM lsh_refresh_clusters('logged.k');
+INSERT INTO logged.letters VALUES (51, 'and another letter'), (52, 'and one more that is like no other here');
+SELECT * FROM lsh_refresh_clusters('logged.k');
+DELETE FROM logged.letters WHERE id = 52;
+ALTER SCHEMA logged RENAME TO "logged %s";
+ALTER TABLE "logged %s".k RENAME TO "k ""x""";
+ALTER TABLE "logged %s".k_to_log RENAME TO "not ""k""";
+SELECT rows_added, rows_removed FROM lsh_refresh_clusters('"logged %s"."k ""x"""', log => '"logged %s".k_log');
+SELECT refresh, event, id, old_cluster_id, cluster_id, old_representative, representative FROM "logged %s".k_log
+    WHERE refresh > 3 ORDER BY id;
+SELECT * FROM replay('"logged %s".k_log', '"logged %s"."k ""x"""', 3);
+INSERT INTO "logged %s".letters VALUES (53, 'and one more that is like no other here');
+DELETE FROM "logged %s".letters WHERE id = 51;
+SELECT rows_added, rows_removed FROM lsh_refresh_clusters('"logged %s"."k ""x"""', log => '"logged %s".k_log');
+SELECT * FROM replay('"logged %s".k_log', '"logged %s"."k ""x"""', 6);
+SELECT count(*) FROM "logged %s"."not ""k""";
+TRUNCATE "logged %s".letters CASCADE;
+INSERT INTO "logged %s".letters VALUES (1, 'the quick brown fox jumps over the lazy dog number 0');
+SELECT rows_added, rows_removed FROM lsh_refresh_clusters('"logged %s"."k ""x"""', changed => 'SELECT 1',
+    log => '"logged %s".k_log');
+SELECT * FROM replay('"logged %s".k_log', '"logged %s"."k ""x"""', 7);
+
+-- Who may make triggers on the clusters, and tables that refer to them, cannot have notes written to another table.
+GRANT USAGE, CREATE ON SCHEMA "logged %s" TO regress_lsh_clerk;
+GRANT TRIGGER ON "logged %s"."k ""x""" TO regress_lsh_clerk;
+SET ROLE regress_lsh_clerk;
+CREATE TABLE "logged %s".bait (id int, cluster_id bigint DEFAULT '"logged %s"."k ""x"""'::regclass::bigint);
+CREATE TRIGGER decoy AFTER DELETE ON "logged %s"."k ""x""" REFERENCING OLD TABLE AS old_rows
+    WHEN ('"logged %s".bait'::regclass IS NOT NULL) EXECUTE FUNCTION public._lsh_kept_note();
+CREATE FUNCTION pg_temp.spy() RETURNS int LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''a decoy''; END';
+CREATE TEMP VIEW old_rows AS SELECT pg_temp.spy() AS id, 1::bigint AS cluster_id, 1 AS representative;
+CREATE TRIGGER without_rows AFTER DELETE ON "logged %s"."k ""x""" EXECUTE FUNCTION public._lsh_kept_note();
+SELECT pg_temp.error_of('DELETE FROM "logged %s".letters');
+DROP VIEW old_rows;
+DROP FUNCTION pg_temp.spy();
+RESET ROLE;
+DROP TRIGGER without_rows ON "logged %s"."k ""x""";
+SET ROLE regress_lsh_clerk;
+DELETE FROM "logged %s".letters;
+RESET ROLE;
+SELECT count(*) AS noted, (SELECT count(*) FROM "logged %s".bait) AS bait FROM "logged %s"."not ""k""";
+SELECT pg_temp.error_of('SELECT _lsh_kept_note()');
+-- The table of what is to be logged goes with the clusters.
+DROP TABLE "logged %s".bait CASCADE;
+SELECT split_part(pg_temp.error_of('DROP TABLE "logged %s"."not ""k"""'), E'\n', 1) AS error;
+DROP TABLE "logged %s"."k ""x""";
+SELECT relname FROM pg_class WHERE relnamespace = '"logged %s"'::regnamespace AND relkind = 'r' ORDER BY 1;
+DROP SCHEMA "logged %s" CASCADE;
+DROP TABLE copied;
+DROP ROLE regress_lsh_clerk;
+
 -- A queue: ids may be there several times, and those that were looked at are gone.
 CREATE TABLE queue (id bigint, noted timestamptz DEFAULT now());
 INSERT INTO docs VALUES (8, 'the quick brown fox jumps over the lazy fox'), (9, 'none of these');

@@ -36,7 +36,7 @@ Datum invoke(Oid called, FunctionCallInfo fcinfo)
     FmgrInfo function;
     fmgr_info(called, &function);
     LOCAL_FCINFO(call, FUNC_MAX_ARGS);
-    InitFunctionCallInfoData(*call, &function, fcinfo->nargs, InvalidOid, nullptr, nullptr);
+    InitFunctionCallInfoData(*call, &function, fcinfo->nargs, InvalidOid, fcinfo->context, nullptr);
     std::copy(fcinfo->args, fcinfo->args + fcinfo->nargs, call->args);
     const Datum result = FunctionCallInvoke(call);
     fcinfo->isnull = call->isnull;

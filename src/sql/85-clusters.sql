@@ -5,6 +5,10 @@
 -- of type regclass, which follows it wherever it goes. A refresh updates the row first. So if the snapshot of a
 -- transaction is older than another refresh, its own refresh fails, as it must.
 --
+-- Once a refresh has written a log, a third table has what the log does not know yet: the rows as they were before
+-- somebody else wrote to the kept table, or a refresh without the log. Triggers put them there, and the next refresh
+-- with a log takes them.
+--
 -- The work of a refresh is one statement (in _lsh_kept_write()), so that all of its parts see the same snapshot: it
 -- reads the changes, clusters the rows of the components that they touch again by lsh_clusters(), and writes the
 -- differences. Its parts are functions that are STABLE, so their statements see that snapshot, too. Ids have any type,
@@ -271,8 +275,9 @@ $$;
 COMMENT ON FUNCTION _lsh_kept_event(boolean, boolean, bigint, bigint, bigint) IS
     'why the cluster or the representative of a row of kept clusters changed';
 
--- Writes the rows that differ. `ids_told` is the SELECT or DELETE of ids to look at, `log` the table of the log.
-CREATE FUNCTION _lsh_kept_write(k _lsh_kept, ids_told text, log text, refresh bigint, began timestamptz,
+-- Writes the rows that differ. `ids_told` is the SELECT or DELETE of ids to look at, `log` the table of the log, and
+-- `to_log` has rows as the log knows them if they are not in the kept table as a refresh with a log has left them.
+CREATE FUNCTION _lsh_kept_write(k _lsh_kept, ids_told text, log text, to_log text, refresh bigint, began timestamptz,
     OUT figures bigint[], OUT digests bigint[])
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -305,20 +310,30 @@ SELECT ARRAY[count(*) FILTER (WHERE NOT was_here AND cluster_id IS NOT NULL),
     ARRAY[bit_xor(%6$s) FILTER (WHERE was_here), bit_xor(%7$s) FILTER (WHERE cluster_id IS NOT NULL),
         bit_xor(old_hash), bit_xor(content_hash) FILTER (WHERE cluster_id IS NOT NULL)]
 FROM result', ids_told, k.id_type, k.target, k.equal,
-        CASE WHEN log IS NOT NULL THEN format(', logged AS (
-    INSERT INTO %s (refresh, refreshed_at, event, id, old_cluster_id, cluster_id, old_representative, representative)
-    SELECT $2, $3, %s._lsh_kept_event(was_here, is_fresh, old_cluster, heir_cluster, cluster_id),
+        CASE WHEN log IS NOT NULL THEN format(', noted AS (
+    DELETE FROM %1$s RETURNING id, cluster_id, representative
+), entries AS (
+    SELECT key, was_here, is_fresh, heir_cluster, old_cluster, cluster_id, former_representative, new_representative
+    FROM result AS r WHERE NOT EXISTS (SELECT FROM noted AS n WHERE n.id %2$s r.key)
+    UNION ALL
+    SELECT n.id, n.cluster_id IS NOT NULL, true, NULL, n.cluster_id,
+        CASE WHEN r.id IS NULL THEN t.cluster_id ELSE r.cluster_id END, n.representative,
+        CASE WHEN r.id IS NULL THEN t.representative ELSE r.new_representative END
+    FROM noted AS n LEFT JOIN result AS r ON r.key %2$s n.id LEFT JOIN %3$s AS t ON t.id %2$s n.id
+), logged AS (
+    INSERT INTO %4$s (refresh, refreshed_at, event, id, old_cluster_id, cluster_id, old_representative, representative)
+    SELECT $2, $3, %5$s._lsh_kept_event(was_here, is_fresh, old_cluster, heir_cluster, cluster_id),
         key, old_cluster, cluster_id, former_representative, new_representative
-    FROM result WHERE (was_here OR cluster_id IS NOT NULL)
-        AND (old_cluster, old_representative) IS DISTINCT FROM (cluster_id, representative)
-    ORDER BY cluster_id, key)', log, '@extschema@') END,
+    FROM entries WHERE (old_cluster, CAST(former_representative AS text))
+        IS DISTINCT FROM (cluster_id, CAST(new_representative AS text))
+    ORDER BY cluster_id, key)', to_log, k.equal, k.target, log, '@extschema@') END,
         @extschema@._lsh_kept_row_hash(k.ids,
             '{key,old_cluster,former_representative,old_similarity,old_component,old_hash}'::text[]),
         @extschema@._lsh_kept_row_hash(k.ids,
             '{key,cluster_id,new_representative,similarity,component,content_hash}'::text[]), '@extschema@')
     INTO figures, digests USING k, refresh, began;
 END $$;
-COMMENT ON FUNCTION _lsh_kept_write(_lsh_kept, text, text, bigint, timestamptz) IS 'refreshes kept clusters';
+COMMENT ON FUNCTION _lsh_kept_write(_lsh_kept, text, text, text, bigint, timestamptz) IS 'refreshes kept clusters';
 
 CREATE FUNCTION _lsh_kept_settings(kept jsonb) RETURNS jsonb
     LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT SET search_path = pg_catalog, pg_temp AS $$
@@ -393,6 +408,88 @@ CREATE FUNCTION _lsh_kept_locked_name(relation regclass) RETURNS text
     AS 'MODULE_PATHNAME', 'lsh_kept_locked_name' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION _lsh_kept_locked_name(regclass) IS
     'locks a table of the current user, and returns its name, which means it until the transaction ends';
+
+CREATE FUNCTION _lsh_kept_beside(target text, suffix text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT SET search_path = pg_catalog, pg_temp AS $$
+    SELECT string_agg(quote_ident(CASE WHEN n = max THEN part || suffix ELSE part END), '.' ORDER BY n)
+    FROM (SELECT *, max(n) OVER () FROM unnest(parse_ident(target)) WITH ORDINALITY AS p(part, n)) AS p
+$$;
+COMMENT ON FUNCTION _lsh_kept_beside(text, text) IS 'the name of a table that is made beside kept clusters';
+
+-- Dropping the clusters also drops a table that is made beside them. (A dump does not keep this.)
+CREATE FUNCTION _lsh_kept_tie(clusters regclass, beside regclass) RETURNS void
+    LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT @extschema@._lsh_tie_band_table(clusters, beside, CAST('{}' AS regprocedure[]), 1::smallint, 1::smallint)
+    WHERE NOT EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_class'::regclass AND objid = beside
+                      AND refclassid = 'pg_class'::regclass AND refobjid = clusters AND deptype = 'a')
+$$;
+COMMENT ON FUNCTION _lsh_kept_tie(regclass, regclass) IS 'makes a table go with kept clusters';
+
+-- The table of what the log does not know yet. The default of its column cluster_id refers to the clusters.
+CREATE FUNCTION _lsh_kept_to_log(clusters regclass) RETURNS regclass
+    LANGUAGE plpgsql STABLE PARALLEL SAFE STRICT SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN (SELECT c.oid
+        FROM pg_depend AS d JOIN pg_attrdef AS f ON d.classid = 'pg_attrdef'::regclass AND f.oid = d.objid
+            JOIN pg_attribute AS a ON a.attrelid = f.adrelid AND a.attnum = f.adnum AND a.attname = 'cluster_id'
+            JOIN pg_class AS c ON c.oid = f.adrelid JOIN pg_class AS k ON k.oid = d.refobjid AND k.relowner = c.relowner
+        WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = clusters ORDER BY f.oid LIMIT 1);
+END $$;
+COMMENT ON FUNCTION _lsh_kept_to_log(regclass) IS 'the table that has what the log of kept clusters does not know yet';
+
+-- The trigger of kept clusters that have a log: it runs with the rights of their owner, whoever writes to them, such as
+-- a foreign key. What the log knows of a row is how it was before the first of several changes.
+CREATE FUNCTION _lsh_kept_note() RETURNS trigger
+    AS 'MODULE_PATHNAME', 'lsh_kept_note' LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION _lsh_kept_note() IS 'trigger of kept clusters: notes what the next refresh must log';
+CREATE FUNCTION __lsh_kept_note() RETURNS trigger
+    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+DECLARE
+    to_log regclass := @extschema@._lsh_kept_to_log(TG_RELID);
+    insertion text;
+    condition text;
+BEGIN
+    IF to_log IS NULL THEN
+        RAISE serialization_failure USING MESSAGE = 'could not serialize access due to the beginning of a log',
+            HINT = format('Try again. If it fails again, see that the owner of %s owns the table whose name ends in '
+                '_to_log.', CAST(TG_RELID AS regclass));
+    END IF;
+    insertion := concat('INSERT INTO ', @extschema@._lsh_kept_locked_name(to_log), ' SELECT id, ');
+    condition := concat(' WHERE NOT EXISTS (SELECT FROM ', @extschema@._lsh_kept_locked_name(
+        @extschema@._lsh_kept_settings_table(TG_RELID)), ' WHERE is_logging) ON CONFLICT DO NOTHING');
+    IF TG_OP <> 'INSERT' THEN
+        EXECUTE concat(insertion, 'cluster_id, representative FROM ',
+            CASE TG_OP WHEN 'TRUNCATE' THEN CAST(CAST(TG_RELID AS regclass) AS text) ELSE 'old_rows' END, condition);
+    END IF;
+    IF TG_OP IN ('INSERT', 'UPDATE') THEN
+        EXECUTE concat(insertion, 'NULL, NULL FROM new_rows', condition);
+    END IF;
+    RETURN NULL;
+END $$;
+COMMENT ON FUNCTION __lsh_kept_note() IS 'for _lsh_kept_note: what it does as the owner of the clusters';
+
+CREATE FUNCTION _lsh_kept_start_log(clusters regclass, k _lsh_kept) RETURNS text
+    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    to_log regclass := @extschema@._lsh_kept_to_log(clusters);
+    name text := @extschema@._lsh_kept_beside(k.target, '_to_log');
+BEGIN
+    IF to_log IS NULL THEN
+        EXECUTE format('CREATE TABLE %1$s (id %2$s PRIMARY KEY, cluster_id bigint
+            DEFAULT CAST(CAST(%3$L AS regclass) AS bigint), representative %2$s)', name, k.id_type, k.target);
+        to_log := name;
+        EXECUTE (SELECT string_agg(format('CREATE TRIGGER %I %s ON %s %s FOR EACH STATEMENT
+                WHEN (CAST(%L AS regclass) IS NOT NULL) EXECUTE FUNCTION %s._lsh_kept_note()',
+                'lsh_log_' || lower(split_part(event, ' ', 2)), event, k.target, tables, name, '@extschema@'), ';')
+            FROM unnest('{BEFORE TRUNCATE,AFTER INSERT,AFTER DELETE,AFTER UPDATE}'::text[],
+                ARRAY['', 'REFERENCING NEW TABLE AS new_rows', 'REFERENCING OLD TABLE AS old_rows',
+                    'REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows']) AS t(event, tables));
+    END IF;
+    PERFORM @extschema@._lsh_kept_tie(clusters, to_log);
+    RETURN @extschema@._lsh_kept_locked_name(to_log);
+END $$;
+COMMENT ON FUNCTION _lsh_kept_start_log(regclass, _lsh_kept) IS
+    'makes, if there is none, the table that has what the log of kept clusters does not know yet';
 
 -- Reads the settings of a refresh, and the state of the kept table: is it as the last refresh has left it?
 CREATE FUNCTION _lsh_kept_prepare(clusters regclass, target text, state text, kept jsonb, is_told boolean,
@@ -572,7 +669,8 @@ BEGIN
     target := @extschema@._lsh_kept_locked_name(clusters);
     settings := @extschema@._lsh_kept_settings_table(clusters);
     state := @extschema@._lsh_kept_locked_name(settings);
-    EXECUTE format('UPDATE %s AS s SET refreshes = refreshes + 1 RETURNING to_jsonb(s)', state) INTO kept;
+    EXECUTE format('UPDATE %s AS s SET refreshes = refreshes + 1, is_logging = $1 RETURNING to_jsonb(s)', state)
+        INTO kept USING log IS NOT NULL;
     IF kept IS NULL THEN
         RAISE EXCEPTION 'table % has no row', state USING ERRCODE = 'object_not_in_prerequisite_state',
             DETAIL = format('It must have the settings of the clusters in %s.', clusters),
@@ -587,7 +685,8 @@ BEGIN
     END IF;
     SELECT * INTO p FROM @extschema@._lsh_kept_prepare(clusters, target, state, kept, changed IS NOT NULL);
     SELECT * INTO w FROM @extschema@._lsh_kept_write(p.k, @extschema@._lsh_kept_told(changed, p.k),
-        @extschema@._lsh_kept_log(log, p.k), CAST(kept->>'refreshes' AS bigint), began);
+        @extschema@._lsh_kept_log(log, p.k), CASE WHEN log IS NOT NULL
+        THEN @extschema@._lsh_kept_start_log(clusters, p.k) END, CAST(kept->>'refreshes' AS bigint), began);
     rows_added := w.figures[1];
     rows_removed := w.figures[2];
     rows_changed := w.figures[3];
@@ -596,7 +695,7 @@ BEGIN
     clusters_split := w.figures[6];
     clusters_dissolved := w.figures[7];
     EXECUTE format('UPDATE %s SET clusters = $1, refreshed_at = $2, seconds = extract(epoch
-        FROM clock_timestamp() - $2),
+        FROM clock_timestamp() - $2), is_logging = false,
         row_count = $3, rows_added = ($4)[1], rows_removed = ($4)[2], rows_changed = ($4)[3], clusters_made = ($4)[4],
         clusters_joined = ($4)[5], clusters_split = ($4)[6], clusters_dissolved = ($4)[7],
         last_cluster_id = greatest($5, ($4)[8]), refreshed_with = $6,
@@ -604,11 +703,7 @@ BEGIN
         contents = CASE WHEN $7 THEN 0 ELSE contents # coalesce(($8)[3], 0) END # coalesce(($8)[4], 0)', state)
         USING clusters, began, p.row_count + rows_added - rows_removed, w.figures, (p.k).last_cluster_id,
             p.settings, (p.k).everything, w.digests;
-    IF NOT EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_class'::regclass AND objid = settings
-                   AND refclassid = 'pg_class'::regclass AND refobjid = clusters AND deptype = 'a') THEN
-        PERFORM @extschema@._lsh_tie_band_table(clusters, settings, CAST('{}' AS regprocedure[]), 1::smallint,
-            1::smallint);
-    END IF;
+    PERFORM @extschema@._lsh_kept_tie(clusters, settings);
 END $$;
 COMMENT ON FUNCTION _lsh_refresh_clusters(regclass, text, text) IS
     'for lsh_refresh_clusters: what it does as the owner of the clusters';
@@ -671,15 +766,14 @@ BEGIN
                 regexp_replace(clusters, '("?)$', '_clusters\1'), query);
     END IF;
     id_type := (SELECT q.id_type FROM @extschema@._lsh_kept_query(query, search_path, CAST(NULL AS text)) AS q);
-    -- The name of the other table is made from that of the first by its last part.
-    state := (SELECT string_agg(quote_ident(CASE WHEN n = max THEN part || '_settings' ELSE part END), '.' ORDER BY n)
-        FROM (SELECT *, max(n) OVER () FROM unnest(parse_ident(target)) WITH ORDINALITY AS p(part, n)) AS p);
+    state := @extschema@._lsh_kept_beside(target, '_settings');
     EXECUTE format('CREATE TABLE %s (only_row boolean DEFAULT true PRIMARY KEY CHECK (only_row), query text NOT NULL,
         search_path text NOT NULL, apart text, threshold double precision NOT NULL, recall double precision,
         bands integer, rows integer, verify text, max_bucket integer, num_hashes integer, shingle_size integer,
         unit text, fold boolean, bag boolean, seed bigint, method text, near_representative boolean NOT NULL,
-        clusters regclass, refreshes bigint NOT NULL DEFAULT 0, refreshed_at timestamptz, seconds double precision,
-        row_count bigint, rows_added bigint, rows_removed bigint, rows_changed bigint, clusters_made bigint,
+        clusters regclass, refreshes bigint NOT NULL DEFAULT 0, is_logging boolean NOT NULL DEFAULT false,
+        refreshed_at timestamptz, seconds double precision, row_count bigint,
+        rows_added bigint, rows_removed bigint, rows_changed bigint, clusters_made bigint,
         clusters_joined bigint, clusters_split bigint, clusters_dissolved bigint,
         last_cluster_id bigint NOT NULL DEFAULT 0, refreshed_with jsonb,
         hash_seed bigint NOT NULL DEFAULT hashtextextended(CAST(gen_random_uuid() AS text), 0), digest bigint,

@@ -11,6 +11,7 @@
 extern "C" {
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
+#include "commands/trigger.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
@@ -18,6 +19,7 @@ extern "C" {
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/plancache.h"
+#include "utils/rel.h"
 #include "utils/tuplestore.h"
 #include "utils/typcache.h"
 }
@@ -167,6 +169,16 @@ void take_any_columns(DestReceiver* self, int, TupleDesc columns)
         fail_result();
 }
 
+bool is_named(const char* table, const char* name) { return table != nullptr && strcmp(table, name) == 0; }
+
+bool fits_note(const TriggerData& call)
+{
+    const bool has_old = is_named(call.tg_trigger->tgoldtable, "old_rows");
+    const bool has_new = is_named(call.tg_trigger->tgnewtable, "new_rows");
+    return TRIGGER_FIRED_BY_TRUNCATE(call.tg_event) ||
+           ((has_old || TRIGGER_FIRED_BY_INSERT(call.tg_event)) && (has_new || TRIGGER_FIRED_BY_DELETE(call.tg_event)));
+}
+
 } // namespace
 
 // _lsh_kept_query(query, search_path, origin) -> (id_type, is_signature, has_scope, has_rank)
@@ -244,6 +256,21 @@ MINHASH_FUNCTION(lsh_create_clusters) { return call_internal(fcinfo); }
 
 // lsh_refresh_clusters(clusters, threshold, ...): an ERROR that shows how to change a setting.
 MINHASH_FUNCTION(lsh_refresh_clusters_at) { return call_internal(fcinfo); }
+
+// _lsh_kept_note(): a trigger, which calls __lsh_kept_note() as the owner of its table. That reads transition tables by
+// their names, so a trigger without them must not find something else of these names.
+MINHASH_FUNCTION(lsh_kept_note)
+{
+    const auto* const call = reinterpret_cast<const TriggerData*>(fcinfo->context);
+    if (!CALLED_AS_TRIGGER(fcinfo) || !fits_note(*call))
+        ereport(ERROR,
+                errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+                errmsg("_lsh_kept_note() was not called by a trigger that a refresh has made"));
+    const as_owner work = begin_as_owner(call->tg_relation->rd_rel->relowner);
+    const Datum result = call_internal(fcinfo);
+    end_as_owner(work);
+    return result;
+}
 
 // _lsh_kept_locked_name(relation) -> text
 //

@@ -50,48 +50,35 @@ int bands_for(double threshold, int rows, double recall, int most) noexcept
     return 0;
 }
 
-} // namespace
+// How many slots of two signatures must agree: of so many hashes, and at the start of so many slots. (Computed once for
+// each number of hashes, because this takes longer than the rest.)
+struct agreement_wanted {
+    int num_hashes;
+    int least;
+    int start;
+    int least_at_start;
+};
 
-agreement_counts
-tally_agreements(host& owner, const scheme& scheme, std::span<const std::uint8_t> sample, sampled_counts& counts)
+agreement_wanted agreement_for(const bands_wanted& wanted, int num_hashes) noexcept
 {
-    assert(scheme.num_hashes <= most_sampled_slots);
-    const std::size_t bytes = slot_bytes(scheme.bits, scheme.num_hashes);
-    counts = {};
-    for (std::size_t a = 0; a < sample.size(); a += bytes) {
-        pause(owner);
-        for (std::size_t b = 0; b < a; b += bytes)
-            counts[count_equal(scheme, &sample[a], &sample[b])]++;
-    }
-    counts[scheme.num_hashes] = 0;
-    return agreement_counts(counts).first(scheme.num_hashes + std::size_t{1});
-}
-
-work_costs costs_of(double text_bytes, bool exact) noexcept
-{
+    const int start = std::min<int>(num_hashes, slots_at_start);
     return {
-        .hash = 1.5 + 1.5 * text_bytes / 1000,
-        .band = 25,
-        .shared_bucket = exact ? 25.0 : 40.0,
-        .look = exact ? 90.0 : 150.0,
-        .slot = 0.5,
-        .check = 500 + 5 * text_bytes,
+        .num_hashes = num_hashes,
+        .least = least_agreement(wanted.threshold, num_hashes, wanted.missed),
+        .start = start,
+        .least_at_start = least_agreement(wanted.threshold, start, wanted.missed),
     };
 }
 
-double recall_to_expect(double promised) noexcept { return 1 - (1 - promised) / 4; }
-
-bands_plan predict_cost(const bands_wanted& wanted,
-                        int num_hashes,
-                        banding banding,
-                        agreement_counts sample,
-                        const work_costs& costs) noexcept
+bands_plan predict(const bands_wanted& wanted,
+                   const agreement_wanted& agreement,
+                   banding banding,
+                   agreement_counts sample,
+                   const work_costs& costs) noexcept
 {
+    const auto [num_hashes, least, start, least_at_start] = agreement;
     assert(sample.size() >= 2 && banding.bands >= 1 && banding.bands * banding.rows <= num_hashes);
     const double slots = static_cast<double>(sample.size()) - 1;
-    const int least = least_agreement(wanted.threshold, num_hashes, wanted.missed);
-    const int start = std::min<int>(num_hashes, slots_at_start);
-    const int least_at_start = least_agreement(wanted.threshold, start, wanted.missed);
     double all = 0;
     for (const std::uint64_t pairs : sample)
         all += static_cast<double>(pairs);
@@ -130,6 +117,46 @@ bands_plan predict_cost(const bands_wanted& wanted,
     };
 }
 
+} // namespace
+
+agreement_counts
+tally_agreements(host& owner, const scheme& scheme, std::span<const std::uint8_t> sample, sampled_counts& counts)
+{
+    assert(scheme.num_hashes <= most_sampled_slots);
+    const std::size_t bytes = slot_bytes(scheme.bits, scheme.num_hashes);
+    counts = {};
+    for (std::size_t a = 0; a < sample.size(); a += bytes) {
+        pause(owner);
+        for (std::size_t b = 0; b < a; b += bytes)
+            counts[count_equal(scheme, &sample[a], &sample[b])]++;
+    }
+    counts[scheme.num_hashes] = 0;
+    return agreement_counts(counts).first(scheme.num_hashes + std::size_t{1});
+}
+
+work_costs costs_of(double text_bytes, bool exact) noexcept
+{
+    return {
+        .hash = 1.5 + 1.5 * text_bytes / 1000,
+        .band = 25,
+        .shared_bucket = exact ? 25.0 : 40.0,
+        .look = exact ? 90.0 : 150.0,
+        .slot = 0.5,
+        .check = 500 + 5 * text_bytes,
+    };
+}
+
+double recall_to_expect(double promised) noexcept { return 1 - (1 - promised) / 4; }
+
+bands_plan predict_cost(const bands_wanted& wanted,
+                        int num_hashes,
+                        banding banding,
+                        agreement_counts sample,
+                        const work_costs& costs) noexcept
+{
+    return predict(wanted, agreement_for(wanted, num_hashes), banding, sample, costs);
+}
+
 bands_plan choose_by_cost(const bands_wanted& wanted, agreement_counts sample, const work_costs& costs) noexcept
 {
     assert(wanted.least_hashes >= 1 && wanted.least_hashes <= wanted.most_hashes);
@@ -137,11 +164,12 @@ bands_plan choose_by_cost(const bands_wanted& wanted, agreement_counts sample, c
     bands_plan best = {};
     const auto consider = [&](int num_hashes) {
         const int slots = static_cast<int>(sample.size()) - 1;
+        const agreement_wanted agreement = agreement_for(wanted, num_hashes);
         for (int rows = 1; rows <= std::min(num_hashes, slots); rows++) {
             const int bands = bands_for(wanted.threshold, rows, wanted.recall, num_hashes / rows);
             if (bands == 0)
                 break; // with more rows, the recall is even lower
-            const bands_plan plan = predict_cost(wanted, num_hashes, {bands, rows}, sample, costs);
+            const bands_plan plan = predict(wanted, agreement, {bands, rows}, sample, costs);
             if (best.banding.bands == 0 || plan.cost < best.cost)
                 best = plan;
         }

@@ -113,6 +113,12 @@ SELECT to_hex(code) AS code, shingles('a' || chr(code) || 'b', 1) AS chars,
     shingles('a' || chr(code) || 'b', 1, 'word') AS words,
     cardinality(shingles('a' || chr(code) || 'b', 1, fold => false)) AS unfolded
 FROM unnest(ARRAY[173, 8203, 8205, 8206, 8288, 6158, 65039, 65279]) AS code;
+SELECT to_hex(code) AS code, shingle_jaccard(plain, hidden) AS folded,
+    shingle_jaccard(plain, hidden, fold => false) < 0.6 AS unfolded,
+    minhash(plain) = minhash(hidden) AS same_signature
+FROM (VALUES ('The publisher hyphenates an extraordinary expression.')) AS v (plain),
+    unnest(ARRAY[173, 8203, 8205]) AS code,
+    regexp_replace(plain, '(publ|hyph|extra|expr)', '\1' || chr(code), 'g') AS hidden;
 
 -- With folding, punctuation separates words. In shingles of characters, and without folding, punctuation is text.
 SELECT shingles('well-known, isn''t it? (yes) a_b', 1, 'word') AS folded,

@@ -83,6 +83,10 @@ FROM lsh_pairs(query, threshold => threshold, weight => weighting) JOIN ads a ON
 $$;
 SELECT * FROM judge('SELECT id, body, company AS scope FROM ads', 0.7, 'idf');
 SELECT true_share < 0.1 AS mostly_false FROM judge('SELECT id, body, company AS scope FROM ads', 0.7, NULL);
+-- Over all companies, too: one company's text is rare among them. Without weights, nearly all pairs are false.
+SELECT threshold, wanted, true_share
+FROM unnest('{0.8,0.9}'::float8[]) threshold, judge('SELECT id, body FROM ads', threshold, 'idf');
+SELECT true_share < 0.1 AS mostly_false FROM judge('SELECT id, body FROM ads', 0.8, NULL);
 
 -- Forty volumes of one handbook, which differ in a few words, and no volume is another.
 CREATE TABLE volumes AS

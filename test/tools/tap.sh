@@ -11,6 +11,8 @@
 #              MINHASH_OLD_PG_CONFIG  pg_config of another server with the extension, to upgrade from
 #              MINHASH_SEED  the seed of tests that choose at random and can be given one
 #              MINHASH_TEXTS  how many texts tests of several servers have, for their long form
+#              MINHASH_MATCHING  a folder of labelled sets for 480_matching.pl, which is skipped without them; they are
+#                           looked for in ../shared/data/matching
 #              TAP_AGAIN  if set, failed tests run once more, and fail only if they fail again
 #              PROVE_FLAGS  options of prove, e.g. "--verbose" to see what tests report
 set -euo pipefail
@@ -67,6 +69,8 @@ fi
 cp "$@" test/tap/*.pm "$dir/tap"
 cp doc/*.md "$dir" # pages whose SQL is run
 cp -r doc/examples doc/distributed "$dir"
+matching=${MINHASH_MATCHING:-../shared/data/matching}
+[[ ! -d $matching ]] || cp -r "$matching" "$dir/matching"
 if ((EUID == 0)); then
     chown -R "$name" "$dir"
 fi

@@ -164,6 +164,44 @@ TEST(containment, finds_the_share_of_pairs_that_is_promised)
     EXPECT_GE(static_cast<double>(found.size()), 0.98 * static_cast<double>(expected.size()));
 }
 
+// Texts of few different words: most have enough witnesses of most others, so their shingles are kept, if there is
+// room. What is found must not depend on it.
+TEST(containment, finds_the_same_whatever_is_kept_of_texts_that_are_alike)
+{
+    random_source random = {96};
+    problem given = without_texts(0.95);
+    for (int i = 0; i < 200; i++) {
+        std::string text;
+        for (std::size_t words = 10 + random.below(30); words > 0; words--)
+            text += std::vector<std::string>{"love ",
+                                             "night ",
+                                             "world ",
+                                             "blue ",
+                                             "heart ",
+                                             "song ",
+                                             "rain "}[random.below(7)];
+        given.texts.push_back(text);
+    }
+    for (const double threshold : {0.3, 0.6, 0.8}) {
+        given.task.threshold = threshold;
+        given.task.recall = 0.95;
+        given.workers = 0;
+        given.memory = std::size_t{64} << 20;
+        const pair_list expected = expected_pairs(given);
+        const pair_list found = find_pairs(given);
+        ASSERT_GT(expected.size(), 50u) << threshold;
+        EXPECT_TRUE(std::includes(expected.begin(), expected.end(), found.begin(), found.end()));
+        EXPECT_GE(static_cast<double>(found.size()), 0.95 * static_cast<double>(expected.size()));
+        for (const std::size_t memory : {std::size_t{0}, std::size_t{200'000}}) {
+            given.memory = memory;
+            given.workers = 1 - given.workers;
+            EXPECT_EQ(find_pairs(given), found) << threshold;
+        }
+        given.task.recall = 1;
+        EXPECT_EQ(find_pairs(given), expected) << threshold;
+    }
+}
+
 // A few sought texts with changes, among many texts. Whatever is counted, pairs at the threshold must be found, in one
 // scope or in several, by any number of workers, with any memory.
 TEST(containment, finds_few_texts_within_many)

@@ -2,6 +2,10 @@
 //
 // Most shingles of most rows are not witnesses of any indexed row. A filter sorts them out as the row is cut into
 // shingles; only a row that seems to have enough indexed witnesses of another is read into a set.
+//
+// If texts have few different words, or the threshold is low, most rows have enough witnesses of most others. Then each
+// is compared thousands of times. So the shingles of a row that has been compared a few times are kept, the rarest
+// first: of two rows that are far from each other, a few dozen rare shingles show it.
 #include "bulk/containment/part.h"
 #include "bulk/search/found_pairs.h"
 
@@ -17,6 +21,17 @@ namespace minhash::bulk {
 
 namespace {
 
+// An indexed row is compared this often before its shingles are kept.
+constexpr std::uint32_t compared_first = 8;
+
+// What a process keeps of an indexed row.
+struct kept_row {
+    std::uint32_t* rarest_first; // the numbers of its shingles; null: not kept
+    std::uint32_t compared;      // how often the row has been compared, as long as its shingles are not kept
+};
+
+std::uint32_t number_for_filter(std::uint64_t element) noexcept { return static_cast<std::uint32_t>(element >> 32); }
+
 // The state of a process that looks rows up.
 struct containment_lookup : containment_part {
     witness_index index;
@@ -28,17 +43,69 @@ struct containment_lookup : containment_part {
     growing<std::span<const std::uint32_t>> posting_lists; // for each of these buckets, its list of ordinals
     std::uint8_t* still_needed;     // for each ordinal, how many indexed witnesses must still be found
     growing<std::uint32_t> matches; // the ordinals of rows with enough witnesses
+
+    kept_row* kept; // for each ordinal
+    std::size_t kept_room;
+    std::size_t kept_bytes;
+    distinct_elements other;
+    growing<std::uint64_t> frequencies;
+    number_filter filter; // the current row's elements; no words: not made yet
+    growing<std::uint32_t> filter_words;
+    growing<std::uint32_t> known_to_filter;
 };
 
-// The share of a row's shingles that the current row also has, if this share reaches the threshold.
-std::optional<double> contained_share(containment_lookup& self, std::uint32_t row)
+// Keeps the shingles of the row at an ordinal, if there is room.
+void keep_shingles(containment_lookup& self, std::uint32_t ordinal, std::uint32_t row)
 {
-    const row_set& rows = *self.rows;
-    const std::uint64_t size = self.sizes[row];
-    if (!in_one_scope(rows, row, self.current_row) || least_contained(size, rows.task.threshold) > self.set.count)
-        return std::nullopt;
-    const double share = containment({size, 0, count_shared(self, row)});
-    return share >= rows.task.threshold ? std::optional(share) : std::nullopt;
+    host& owner = *self.rows->owner;
+    const std::size_t count = self.sizes[row];
+    const std::size_t bytes = count * sizeof(std::uint32_t);
+    if (bytes > self.kept_room - self.kept_bytes)
+        return;
+    self.kept_bytes += bytes;
+    self.rows->budget->used += bytes;
+    self.other.owner = &owner;
+    read_text(*self.rows->signer, fetch_document(*self.rows, row, self.text), self.other);
+    assert(self.other.count == count);
+    grow(owner, self.frequencies, 0, count);
+    std::uint64_t* const frequencies = self.frequencies.values;
+    for (std::size_t i = 0; const std::uint64_t element : self.other.elements())
+        frequencies[i++] = make_entry(self.counts.frequency(element), number_for_filter(element));
+    std::sort(frequencies, frequencies + count);
+    auto* const kept = allocate<std::uint32_t>(owner, count);
+    for (std::size_t i = 0; i < count; i++)
+        kept[i] = static_cast<std::uint32_t>(frequencies[i]);
+    self.kept[ordinal].rarest_first = kept;
+}
+
+void make_filter(containment_lookup& self)
+{
+    host& owner = *self.rows->owner;
+    const auto bits = static_cast<int>(std::bit_width(self.set.count));
+    const std::size_t words = std::size_t{1} << bits;
+    grow(owner, self.filter_words, 0, words);
+    clear(owner, self.filter_words.values, words);
+    self.filter = {self.filter_words.values,
+                   static_cast<std::uint32_t>(self.index.dimensions.secret.factor),
+                   32 - bits};
+    for (const std::uint64_t element : self.set.elements())
+        self.filter.add(number_for_filter(element));
+}
+
+// Whether the current row may have enough of the shingles of an indexed row, which are kept.
+bool may_contain(containment_lookup& self, std::span<const std::uint32_t> rarest_first)
+{
+    constexpr std::size_t at_once = 32;
+    if (self.filter.words == nullptr)
+        make_filter(self);
+    grow(*self.rows->owner, self.known_to_filter, 0, at_once);
+    const std::uint64_t least = least_contained(rarest_first.size(), self.rows->task.threshold);
+    std::uint64_t can_be_shared = rarest_first.size();
+    for (std::size_t i = 0; i < rarest_first.size() && can_be_shared >= least; i += at_once) {
+        const std::size_t some = std::min(at_once, rarest_first.size() - i);
+        can_be_shared -= some - kernels->keep_known(self.filter, &rarest_first[i], some, self.known_to_filter.values);
+    }
+    return can_be_shared >= least;
 }
 
 // Makes an empty table that has room for `count` tags.
@@ -197,11 +264,30 @@ bool has_enough(const containment_lookup& self, std::uint32_t ordinal)
 {
     const row_witnesses* const note = self.index.notes + ordinal;
     std::uint32_t least = note->least;
-    for (std::uint32_t at = note->first; at < note[1].first && least > 0; at++) {
+    for (std::uint32_t at = note->first; least > 0 && note[1].first - at >= least; at++) {
         const std::uint32_t tag = self.index.tags[at];
         least -= entry_of_tag(self, tag) == tag;
     }
     return least == 0;
+}
+
+// The share of the shingles of the row at an ordinal that the current row also has, if this share reaches the
+// threshold.
+std::optional<double> contained_share(containment_lookup& self, std::uint32_t ordinal)
+{
+    const row_set& rows = *self.rows;
+    const std::uint32_t row = self.order[self.shared->first + ordinal];
+    const std::uint64_t size = self.sizes[row];
+    if (!in_one_scope(rows, row, self.current_row) || least_contained(size, rows.task.threshold) > self.set.count)
+        return std::nullopt;
+    kept_row& kept = self.kept[ordinal];
+    if (kept.rarest_first == nullptr && ++kept.compared == compared_first)
+        keep_shingles(self, ordinal, row);
+    // What is found must not depend on what is kept.
+    if (kept.rarest_first != nullptr && !(may_contain(self, {kept.rarest_first, size}) && has_enough(self, ordinal)))
+        return std::nullopt;
+    const double share = containment({size, 0, count_shared(self, row)});
+    return share >= rows.task.threshold ? std::optional(share) : std::nullopt;
 }
 
 // Adds a pair for each indexed row that the row at `position` contains. The pairs have the positions of the two rows,
@@ -227,15 +313,16 @@ void look_up(containment_lookup& self, std::uint32_t position, found_pairs& foun
         if (i + ahead < enough)
             __builtin_prefetch(&self.index.tags[self.index.notes[ordinals[i + ahead]].first]);
         ordinals[count] = ordinals[i];
-        count += has_enough(self, ordinals[i]);
+        count += self.kept[ordinals[i]].rarest_first != nullptr || has_enough(self, ordinals[i]);
     }
     if (count == 0)
         return;
     read_row(self, within);
+    self.filter = {};
     std::sort(ordinals, ordinals + count);
     for (std::size_t i = 0; i < count; i++) {
         pause(*self.rows->owner);
-        if (const auto share = contained_share(self, self.order[first + ordinals[i]]))
+        if (const auto share = contained_share(self, ordinals[i]))
             add_pair(found, {first + ordinals[i], position, *share});
     }
 }
@@ -250,6 +337,10 @@ void look_up_units(row_set& rows)
     self.index = open_index(find_shared<char>(rows, shared.index), shared.dimensions);
     self.still_needed = allocate<std::uint8_t>(*rows.owner, shared.dimensions.rows);
     std::copy_n(self.index.least, shared.dimensions.rows, self.still_needed);
+    self.kept = allocate<kept_row>(*rows.owner, shared.dimensions.rows);
+    std::fill_n(self.kept, shared.dimensions.rows, kept_row{});
+    const memory_budget& budget = *rows.budget;
+    self.kept_room = (budget.limit - std::min(budget.limit, budget.used)) / 2;
     found_pairs found;
     start_found(found, rows);
     const std::uint32_t first = shared.crossing ? rows.first_count : 0;
@@ -261,6 +352,7 @@ void look_up_units(row_set& rows)
             look_up(self, i, found);
     });
     end_found(found);
+    rows.budget->used -= self.kept_bytes;
 }
 
 } // namespace minhash::bulk

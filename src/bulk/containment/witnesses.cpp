@@ -70,7 +70,7 @@ witness_plan plan_witnesses(std::uint64_t pool, std::uint64_t shared, double mis
     std::uint32_t count = std::min(usual_witnesses, all);
     for (;;) {
         const std::uint32_t least = least_drawn(pool, shared, count, missed);
-        if (least > 0 || count == all)
+        if (least >= most_met || count == all)
             return {count, std::max<std::uint32_t>(least, 1)};
         count = count < all / 2 ? count * 2 : all;
     }

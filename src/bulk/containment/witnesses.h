@@ -11,9 +11,9 @@
 // (Cohen, Kaplan 2007) and in FracMinHash (Irber et al. 2022). So only the small hashes of b need to be looked up.
 //
 // If a row has at least k of the w witnesses, and k is at least 5, then the row has at least 5 of any w - k + 5
-// witnesses. So only the rarest w - k + 5 witnesses are indexed, as in prefix filters (Chaudhuri, Ganti, Kaushik 2006).
-// The other witnesses are checked only if 5 indexed ones have been found. For texts, this at least halves the number of
-// index entries to visit.
+// witnesses (if the 24 usual ones give a smaller k, more are drawn). So only the rarest w - k + 5 witnesses are
+// indexed, as in prefix filters (Chaudhuri, Ganti, Kaushik 2006). The other witnesses are checked only if 5 indexed
+// ones have been found. For texts, this at least halves the number of index entries to visit.
 #pragma once
 
 #include "bulk/sets/distinct_elements.h"

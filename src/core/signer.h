@@ -49,9 +49,7 @@ void each_batch(Source source, Take&& take)
         bool last;
         do {
             last = source.next_batch();
-            if (bag)
-                each_occurrence(self.bag, last, self.batch, take);
-            else
+            if (!bag || number_occurrences(self.bag, self.batch))
                 take(self.batch);
         } while (!last && !(bag && self.bag.overflowed));
     } while (bag && start_next_pass(self.bag));

@@ -70,12 +70,12 @@ double probes_of_bag(const hash_list& shingles)
             batch->count = std::min<std::size_t>(1000, shingles.size() - at);
             for (std::size_t i = 0; i < batch->count; i++)
                 minhash::split(shingles[at + i], batch->lo[i], batch->hi[i]);
-            minhash::each_occurrence(*counter, true, *batch, [](auto&) {});
+            minhash::number_occurrences(*counter, *batch);
         }
     } while (minhash::start_next_pass(*counter));
-    EXPECT_EQ(counter->parts, 1u);
+    EXPECT_EQ(counter->range_bits, 0);
     return probes_per_entry(counter->entries, [&](std::size_t at, std::uint64_t& hash) {
-        const std::uint32_t* const entry = counter->tables + at * 3;
+        const std::uint32_t* const entry = counter->room.data() + at * 3;
         hash = minhash::join(entry[0], entry[1]);
         return entry[2] > 0;
     });

@@ -174,17 +174,11 @@ sign(const std::string& text, const scheme& scheme, std::size_t slice = minhash:
     const auto take = [&state](const minhash::shingle_batch& batch) {
         minhash::absorb(*state, batch.lo, batch.hi, batch.count);
     };
-    const auto none = std::make_unique<minhash::shingle_batch>();
     do {
         for_each_batch(text, scheme.shingles, scheme.seed, slice, [&](minhash::shingle_batch& batch) {
-            if (scheme.shingles.bag)
-                minhash::each_occurrence(*counter, false, batch, take);
-            else
+            if (!scheme.shingles.bag || minhash::number_occurrences(*counter, batch))
                 take(batch);
         });
-        none->count = 0;
-        if (scheme.shingles.bag)
-            minhash::each_occurrence(*counter, true, *none, take);
     } while (scheme.shingles.bag && minhash::start_next_pass(*counter));
     return minhash::is_empty(*state) ? slot_list() : slots_of(*state);
 }

@@ -57,7 +57,7 @@ $(error no headers of a PostgreSQL server. Install them (Debian: postgresql-serv
 endif
 
 # src/core and src/bulk know nothing of PostgreSQL; src/pg is glue.
-FOLDERS    = core bulk bulk/* pg pg/* pg/*/*
+FOLDERS    = core bulk/* pg pg/* pg/*/*
 SOURCES    = $(sort $(wildcard $(FOLDERS:%=$(root)/src/%/*.cpp)))
 OBJS       = $(patsubst $(root)/%.cpp,%.o,$(SOURCES))
 

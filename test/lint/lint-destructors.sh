@@ -59,7 +59,7 @@ if [[ $found != "$expected" ]]; then
     exit 1
 fi
 
-output=$(find_destructors src/bulk/*.cpp src/bulk/*/*.cpp src/pg/*.cpp src/pg/*/*.cpp src/pg/*/*/*.cpp)
+output=$(find_destructors src/bulk/*/*.cpp src/pg/*.cpp src/pg/*/*.cpp src/pg/*/*/*.cpp)
 if grep -E ' error: |^Error|[1-9][0-9]* match(es)?\.' <<<"$output" >/dev/null; then
     grep -E ' error: |^Error|"root" binds here' <<<"$output" | sort -u
     exit 1

@@ -18,7 +18,6 @@ declare -A may=(
     [bulk/containment]='core bulk/memory bulk/tuning bulk/sets bulk/components bulk/rows bulk/search bulk/containment'
     [bulk/weighted]='core bulk/memory bulk/buckets bulk/tuning bulk/sets bulk/components bulk/rows bulk/search bulk/weighted'
     [bulk/evaluation]='core bulk/memory bulk/buckets bulk/tuning bulk/sets bulk/rows bulk/search bulk/evaluation'
-    [bulk]='core bulk'
     [pg]='core pg'
     [pg/signature]='core pg pg/signature'
     [pg/similar]='core pg pg/signature pg/bands pg/similar'

@@ -211,7 +211,7 @@ void find_same(containment_search& self)
         rows.leader[row] = leaders[number];
     }
     release(owner, numbers.entries);
-    do_step(rows, step::compare_same);
+    do_step(rows, compare_same_of_units);
 
     std::uint32_t* const last = leaders; // for each leader, the last row with this leader so far
     for (std::uint32_t row = 0; row < rows.count; row++) {
@@ -302,7 +302,7 @@ void search_part(containment_search& self)
     const std::uint32_t count = shared.crossing ? rows.count - rows.first_count : shared.first + shared.dimensions.rows;
     all.range_count = (count + looked_up_at_once - 1) / looked_up_at_once;
     expect_pairs(rows);
-    do_step(rows, step::look_up);
+    do_step(rows, look_up_units);
     owner.release_shared(owner, shared.index);
     byte_store* const store = open_store(*rows.budget, chunk_for(*rows.budget, self.parts + 1, found_chunk));
     add(owner, self.of_parts, self.parts, store);
@@ -443,9 +443,9 @@ void find_contained_pairs(row_set& rows, bool crossing, pair_sink emit)
     start_steps(rows);
     share_search(rows, crossing);
     if (find_shared<shared_containment>(rows, rows.shared->containment)->marking)
-        do_step(rows, step::mark_sought);
-    do_step(rows, step::count_shingles);
-    do_step(rows, step::choose_witnesses);
+        do_step(rows, mark_sought_of_units);
+    do_step(rows, count_shingles_of_units);
+    do_step(rows, choose_witnesses_of_units);
     containment_search self = {};
     self.part = start_part(rows);
     self.emit = emit;

@@ -7,6 +7,23 @@ namespace minhash::bulk {
 
 namespace {
 
+step* const all_steps[] = {sign_units,
+                           mark_units,
+                           bring_units,
+                           find_twins_of_units,
+                           collect_of_units,
+                           verify_units,
+                           connect_bucket_units,
+                           connect_row_units,
+                           mark_sought_of_units,
+                           count_shingles_of_units,
+                           choose_witnesses_of_units,
+                           compare_same_of_units,
+                           look_up_units,
+                           count_frequencies_of_units,
+                           make_lists_of_units,
+                           look_up_rare_units};
+
 // How many bytes of shared memory each row needs: 4 for its leader, 4 for its next twin, 4 for its scope, and 4 for its
 // root or for its first row in the second query.
 constexpr std::size_t shared_row_bytes = 16;
@@ -106,19 +123,20 @@ void start_steps(row_set& rows)
     rows.shared->processes = owner.sharing ? owner.start_workers(owner, rows.shared->number) : 1;
     rows.shared->helped = rows.shared->processes > 1;
     if (!rows.task.sets_only)
-        do_step(rows, step::sign);
+        do_step(rows, sign_units);
     if (!has_documents(rows.task))
         drop_documents(rows);
     open_views(rows);
 }
 
-void do_step(row_set& rows, step what)
+void do_step(row_set& rows, step& what)
 {
     assert(rows.shared != nullptr && rows.member == 0 && rows.shared->processes > 0);
     host& owner = *rows.owner;
     shared_rows& shared = *rows.shared;
     memory_budget& budget = *rows.budget;
-    shared.step = what;
+    shared.step = static_cast<std::size_t>(std::ranges::find(all_steps, &what) - all_steps);
+    assert(shared.step < std::size(all_steps));
     shared.next_unit = 0;
     shared.allowance = (budget.limit - std::min(budget.limit, budget.used)) / shared.processes;
     shared.used = shared.filed = 0;
@@ -148,7 +166,7 @@ void do_workers_part(host& owner, shared_number number, std::uint32_t member)
     if (shared.texts)
         rows.signer = make_signer(owner, shared.task.scheme);
     open_views(rows);
-    do_part(rows);
+    all_steps[shared.step](rows);
     std::atomic_ref(shared.used).fetch_add(budget.used, std::memory_order_relaxed);
     std::atomic_ref(shared.filed).fetch_add(budget.filed, std::memory_order_relaxed);
     owner.end_phase(owner);

@@ -15,25 +15,6 @@
 
 namespace minhash::bulk {
 
-enum class step : std::uint32_t {
-    sign,
-    mark,
-    bring,
-    find_twins,
-    collect,
-    verify_pairs,
-    connect_buckets,
-    connect_rows,
-    mark_sought,
-    count_shingles,
-    choose_witnesses,
-    compare_same,
-    look_up,
-    count_frequencies,
-    make_lists,
-    look_up_rare
-};
-
 struct shared_rows {
     shared_number number; // the number of the memory that holds this struct
     bulk::task task;
@@ -44,7 +25,7 @@ struct shared_rows {
     bool helped;             // workers take part in steps; reset by end_steps()
     std::size_t memory;      // how many bytes of memory all processes together may use
 
-    bulk::step step;         // the current step
+    std::size_t step;        // the current step, as an index into steps.cpp's table of them
     std::uint64_t next_unit; // the next unit of the current step; atomic
     std::size_t allowance;   // how many bytes each process may keep in memory in this step
     std::uint64_t used;      // bytes in memory, in all stores that were left in this step; atomic
@@ -95,30 +76,28 @@ struct shared_rows {
 // for them. Then all processes together sign the rows, unless texts are compared only as sets.
 void start_steps(row_set& rows);
 
-// Each of these functions does one process's part of a step: it works on units until none is left.
-using part = void(row_set& rows);
-part sign_units; // rows.cpp
-part mark_units; // search/far_documents.cpp
-part bring_units;
-part find_twins_of_units;  // search/candidates.cpp
-part collect_of_units;     // search/row_candidates.cpp
-part verify_units;         // search/pairs.cpp
-part connect_bucket_units; // search/clusters.cpp
-part connect_row_units;
-part mark_sought_of_units; // containment/containment.cpp
-part count_shingles_of_units;
-part choose_witnesses_of_units;
-part compare_same_of_units;
-part look_up_units;              // containment/look_up.cpp
-part count_frequencies_of_units; // weighted/frequencies.cpp
-part make_lists_of_units;        // weighted/lists.cpp
-part look_up_rare_units;         // weighted/look_up.cpp
-
-// Does this process's part of the current step (bulk/parts.cpp).
-void do_part(row_set& rows);
+// A step is the function that does one process's part of it: it works on units until none is left. steps.cpp has a
+// table of all steps, because the functions have other addresses in other processes.
+using step = void(row_set& rows);
+step sign_units; // rows.cpp
+step mark_units; // search/far_documents.cpp
+step bring_units;
+step find_twins_of_units;  // search/candidates.cpp
+step collect_of_units;     // search/row_candidates.cpp
+step verify_units;         // search/pairs.cpp
+step connect_bucket_units; // search/clusters.cpp
+step connect_row_units;
+step mark_sought_of_units; // containment/containment.cpp
+step count_shingles_of_units;
+step choose_witnesses_of_units;
+step compare_same_of_units;
+step look_up_units;              // containment/look_up.cpp
+step count_frequencies_of_units; // weighted/frequencies.cpp
+step make_lists_of_units;        // weighted/lists.cpp
+step look_up_rare_units;         // weighted/look_up.cpp
 
 // Does a step with all processes. Call this only in process 0.
-void do_step(row_set& rows, step what);
+void do_step(row_set& rows, step& what);
 
 // Does one process's part of the current step. Process `member` calls this with its own host. `rows` is the number of
 // the memory that holds the shared_rows. From the shared_rows, a row_set is made for the step.

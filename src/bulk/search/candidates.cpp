@@ -90,7 +90,7 @@ void find_twins(row_set& rows)
     shared.slice_bits = bits;
     bring_documents(rows);
     shared.slice_bits = slice_bits_for(rows, 1);
-    do_step(rows, step::find_twins);
+    do_step(rows, find_twins_of_units);
     shared.slice_bits = bits;
 }
 

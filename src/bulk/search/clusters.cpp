@@ -263,9 +263,9 @@ void connect(row_set& rows, cluster_emitter& emitter)
     start_components({allocate_shared<std::uint32_t>(owner, shared.parent, rows.count), rows.count});
     expect_stores(rows, shared.groups);
     allocate_shared<bucket_groups>(owner, shared.bucket_group_lists, bucket_units(rows));
-    do_step(rows, step::connect_buckets);
+    do_step(rows, connect_bucket_units);
     expect_pairs(rows);
-    do_step(rows, step::connect_rows);
+    do_step(rows, connect_row_units);
     end_steps(rows);
     start_emitter(emitter);
     each_found(rows, [&emitter](const found_pair& pair) { note_similarity(emitter, pair); });

@@ -91,9 +91,9 @@ void bring_documents(row_set& rows)
         return;
     expect_stores(rows, shared.bringing);
     allocate_shared<std::uint32_t>(owner, shared.marks, rows.count / 32 + 1);
-    do_step(rows, step::mark);
+    do_step(rows, mark_units);
     shared.large_buckets = 0; // reset, because collecting candidates counts them again
-    do_step(rows, step::bring);
+    do_step(rows, bring_units);
     shared.brought = std::exchange(shared.bringing, 0);
     rows.brought = open_left(rows, shared.brought);
     owner.release_shared(owner, shared.marks);

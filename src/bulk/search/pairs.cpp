@@ -145,7 +145,7 @@ std::uint64_t find_pairs(row_set& rows, bool crossing, pair_sink emit)
         find_rights(rows);
     collect_candidates(rows, false);
     expect_pairs(rows);
-    do_step(rows, step::verify_pairs);
+    do_step(rows, verify_units);
     end_steps(rows);
     emit_pairs(rows, emit);
     return rows.shared->large_buckets;

@@ -205,7 +205,7 @@ void collect_candidates(row_set& rows, bool for_clusters)
     allocate_shared<store_note>(*rows.owner, shared.candidates, shared.processes * std::size_t{shared.range_count});
     expect_stores(rows, shared.large_bucket_list);
     expect_stores(rows, shared.large_bucket_rows);
-    do_step(rows, step::collect);
+    do_step(rows, collect_of_units);
 }
 
 void collect_of_units(row_set& rows)

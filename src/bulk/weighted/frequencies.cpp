@@ -165,7 +165,7 @@ void count_range(row_set& rows, shared_weights& shared)
         }
         shared.used = 0;
         shared.full = 0;
-        do_step(rows, step::count_frequencies);
+        do_step(rows, count_frequencies_of_units);
         if (shared.full == 0)
             break;
         if (shared.range.bits == 0)

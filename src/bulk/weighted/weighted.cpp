@@ -109,7 +109,7 @@ void make_lists(row_set& rows, shared_weights& shared)
         expect_stores(rows, shared.lists);
         if (shared.last)
             expect_stores(rows, shared.rare);
-        do_step(rows, step::make_lists);
+        do_step(rows, make_lists_of_units);
         free_left(rows, shared.earlier);
         shared.range.from = next;
     } while (!shared.last);
@@ -298,7 +298,7 @@ void search_part(weighted_search& self)
     expect_pairs(rows);
     const std::size_t bytes = index_bytes(shared.dimensions);
     rows.budget->used += bytes;
-    do_step(rows, step::look_up_rare);
+    do_step(rows, look_up_rare_units);
     rows.budget->used -= bytes;
     owner.release_shared(owner, shared.index);
     byte_store* const store = open_store(*rows.budget, chunk_for(*rows.budget, self.parts + 1, found_chunk));

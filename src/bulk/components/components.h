@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cassert>
 #include <span>
-#include <utility>
 
 namespace minhash::bulk {
 
@@ -63,9 +62,7 @@ void each_component(host& owner, std::span<const std::uint32_t> roots, std::size
         if (root != no_row)
             ends[root]++;
     }
-    std::uint32_t total = 0;
-    for (std::uint32_t root = 0; root < count; root++)
-        total += std::exchange(ends[root], total);
+    const std::uint32_t total = sum_counts(std::span(ends, count));
     std::uint32_t* const members = allocate<std::uint32_t>(owner, total);
     for (std::uint32_t row = 0; row < count; row++) {
         pause(owner);

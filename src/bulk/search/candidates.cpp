@@ -46,7 +46,7 @@ void start_walk(bucket_walk& walk, row_set& rows, const std::uint32_t* leader)
     walk.rows = &rows;
     walk.leader = leader;
     walk.bits = partition_bits((rows.count >> rows.shared->slice_bits) + std::size_t{1});
-    walk.starts = allocate<std::uint32_t>(*rows.owner, (std::size_t{1} << walk.bits) + 2);
+    walk.starts = allocate<std::uint32_t>(*rows.owner, (std::size_t{1} << walk.bits) + 1);
 }
 
 void scatter(bucket_walk& walk, std::size_t band, std::uint32_t slice)
@@ -54,28 +54,21 @@ void scatter(bucket_walk& walk, std::size_t band, std::uint32_t slice)
     host& owner = *walk.rows->owner;
     const int bits = walk.bits;
     const std::size_t partitions = std::size_t{1} << bits;
-    std::uint32_t* const starts = walk.starts;
-    std::fill_n(starts, partitions + 2, 0);
-    // First, starts[i + 2] counts the entries of partition i. After the counts are summed up, starts[i + 1] is the
-    // start of partition i. Placing an entry increments starts[i + 1]. When all entries are placed, starts[i + 1] is
-    // the end of partition i, which is the start of partition i + 1. So in the end, starts[i] is the start of partition
-    // i.
-    each_key(walk, band, slice, [=](std::uint32_t key, std::uint32_t) { starts[partition_of(key, bits) + 2]++; });
-    std::size_t largest = 0;
-    for (std::size_t i = 2; i < partitions + 2; i++) {
-        largest = std::max<std::size_t>(largest, starts[i]);
-        starts[i] += starts[i - 1];
-    }
+    std::fill_n(walk.starts, partitions + 1, 0);
+    std::uint32_t* const ends = walk.starts + 1;
+    each_key(walk, band, slice, [=](std::uint32_t key, std::uint32_t) { ends[partition_of(key, bits)]++; });
+    const std::size_t largest = *std::max_element(ends, ends + partitions);
+    const std::uint32_t count = sum_counts(std::span(ends, partitions));
     const std::size_t table = bucket_table_size(largest);
     grow(owner, walk.memory, 0, table + 3 * largest);
     std::uint32_t* const memory = walk.memory.values;
     walk.room = {memory, memory + table, memory + table + largest, memory + table + 2 * largest};
-    grow(owner, walk.entries, 0, starts[partitions + 1]);
+    grow(owner, walk.entries, 0, count);
     std::uint64_t* const entries = walk.entries.values;
     each_key(walk, band, slice, [=](std::uint32_t key, std::uint32_t row) {
-        entries[starts[partition_of(key, bits) + 1]++] = make_entry(key, row);
+        entries[ends[partition_of(key, bits)]++] = make_entry(key, row);
     });
-    assert(starts[partitions] == starts[partitions + 1]); // both calls of each_key() visited the same rows
+    assert(walk.starts[partitions] == count); // both calls of each_key() visited the same rows
 }
 
 void find_twins(row_set& rows)

@@ -230,7 +230,7 @@ void start_candidates(row_candidates& all, row_set& rows)
     all.met = allocate<std::uint32_t>(owner, rows.count);
     std::fill_n(all.met, rows.count, no_row);
     grow(owner, all.buckets, 0, static_cast<std::size_t>(rows.task.banding.bands));
-    all.starts = allocate<std::uint64_t>(owner, (std::size_t{1} << shared.range_bits) + 1);
+    all.ends = allocate<std::uint64_t>(owner, (std::size_t{1} << shared.range_bits) + 1);
     all.collected = allocate<std::uint64_t>(owner, shared.range_count + std::size_t{1});
     all.collected[0] = 0;
     for (std::uint32_t range = 0; range < shared.range_count; range++) {
@@ -248,7 +248,6 @@ void each_row(row_candidates& all, std::uint32_t range, void* self, row_visitor 
     const std::uint32_t first = range << shared.range_bits;
     const std::uint32_t count = std::min(rows.count - first, 1U << shared.range_bits);
     const std::size_t room = std::max<std::size_t>(1024 * 1024, shared.memory / shared.processes / 16);
-    std::uint64_t* const starts = all.starts;
     const auto each = [&](auto&& take) {
         for (std::uint32_t member = 0; member < shared.processes; member++) {
             const store_note& note = note_of(rows, member, range);
@@ -263,44 +262,32 @@ void each_row(row_candidates& all, std::uint32_t range, void* self, row_visitor 
         }
     };
 
-    // starts[i + 1] first counts the candidates of row i of the range. Then it is the position where these candidates
-    // end.
-    std::fill_n(starts, count + 1, 0);
-    each([&](std::uint32_t a, std::uint32_t) { starts[a - first + 1]++; });
-    for (std::uint32_t row = 0; row < count; row++)
-        starts[row + 1] += starts[row];
+    std::uint64_t* const ends = all.ends;
+    std::fill_n(ends, count + 1, 0);
+    each([&](std::uint32_t a, std::uint32_t) { ends[a - first]++; });
+    sum_counts(std::span(ends, count + std::size_t{1}));
 
     // Process the rows in groups. The candidates of a group fit into memory. All candidates of the range are read once
     // for each group.
     for (std::uint32_t from = 0; from < count;) {
         // The group has as many rows as fit, and at least one.
-        const std::uint64_t base = starts[from];
+        const std::uint64_t base = ends[from];
         std::uint32_t to = from + 1;
-        while (to < count && starts[to + 1] - base <= room)
+        while (to < count && ends[to + 1] - base <= room)
             to++;
-        const std::uint64_t wanted = starts[to] - base;
+        const std::uint64_t wanted = ends[to] - base;
         if (wanted > 0) {
             grow(owner, all.others, 0, wanted);
             std::uint32_t* const others = all.others.values;
-            // While candidates are placed, starts[row] is the position for the row's next candidate. The loop below
-            // restores the start.
             each([&](std::uint32_t a, std::uint32_t b) {
                 const std::uint32_t row = a - first;
                 if (row >= from && row < to)
-                    others[starts[row]++ - base] = b;
+                    others[ends[row]++ - base] = b;
             });
-            for (std::uint32_t row = to; row-- > from;)
-                starts[row] = row == from ? base : starts[row - 1];
             for (std::uint32_t row = from; row < to; row++) {
-                report(owner,
-                       "verifying candidates",
-                       all.collected[range] + starts[row],
-                       all.collected[shared.range_count]);
-                visit_row(all,
-                          first + row,
-                          {others + (starts[row] - base), starts[row + 1] - starts[row]},
-                          self,
-                          visit);
+                const std::uint64_t start = row == from ? base : ends[row - 1];
+                report(owner, "verifying candidates", all.collected[range] + start, all.collected[shared.range_count]);
+                visit_row(all, first + row, {others + (start - base), ends[row] - start}, self, visit);
             }
         }
         from = to;

@@ -23,7 +23,7 @@ struct row_candidates {
     std::uint32_t* met;             // for each row, the last row that had this row as a candidate
     growing<std::uint32_t> buckets; // the current row's large buckets, at most one of each band
     growing<std::uint32_t> others;
-    std::uint64_t* starts;
+    std::uint64_t* ends;      // for each row of the range, where its candidates end
     std::uint64_t* collected; // how many candidates come before each range; the last entry counts all of them
 };
 

@@ -35,7 +35,7 @@ constexpr std::size_t kept_plans = 1024;
 
 containment_part start_part(row_set& rows)
 {
-    shared_containment& shared = *find_shared<shared_containment>(rows, rows.shared->containment);
+    shared_containment& shared = *find_shared<shared_containment>(rows, rows.shared->by_itself);
     containment_part made = {};
     made.rows = &rows;
     made.shared = &shared;
@@ -298,7 +298,7 @@ void search_part(containment_search& self)
     host& owner = *part.rows->owner;
     row_set& rows = *part.rows;
     shared_containment& shared = *part.shared;
-    shared_rows& all = *rows.shared;
+    shared_search& all = *rows.search;
     const std::uint32_t count = shared.crossing ? rows.count - rows.first_count : shared.first + shared.dimensions.rows;
     all.range_count = (count + looked_up_at_once - 1) / looked_up_at_once;
     expect_pairs(rows);
@@ -363,7 +363,8 @@ std::uint64_t most_sought_shingles(row_set& rows)
 void share_search(row_set& rows, bool crossing)
 {
     host& owner = *rows.owner;
-    auto* const shared = allocate_shared<shared_containment>(owner, rows.shared->containment);
+    start_search(rows);
+    auto* const shared = allocate_shared<shared_containment>(owner, rows.shared->by_itself);
     shared->missed = 1 - recall_to_expect(rows.task.recall);
     shared->crossing = crossing;
     shared->indexed = crossing ? rows.first_count : rows.count;
@@ -442,7 +443,7 @@ void find_contained_pairs(row_set& rows, bool crossing, pair_sink emit)
 {
     start_steps(rows);
     share_search(rows, crossing);
-    if (find_shared<shared_containment>(rows, rows.shared->containment)->marking)
+    if (find_shared<shared_containment>(rows, rows.shared->by_itself)->marking)
         do_step(rows, mark_sought_of_units);
     do_step(rows, count_shingles_of_units);
     do_step(rows, choose_witnesses_of_units);

@@ -37,6 +37,7 @@ struct task {
 inline bool has_documents(const task& task) { return task.exact || task.given; }
 
 struct shared_rows;
+struct shared_search;
 
 struct row_set {
     host* owner;
@@ -65,9 +66,10 @@ struct row_set {
 
     apart_rows* apart; // rows that must not be pairs or in one cluster; set by the caller, or null
 
-    std::uint64_t work;   // bytes of texts, plus an eighth of the bytes of signatures (host.least_work)
-    shared_rows* shared;  // set by start_steps() (steps.h)
-    std::uint32_t member; // the number of this process
+    std::uint64_t work;    // bytes of texts, plus an eighth of the bytes of signatures (host.least_work)
+    shared_rows* shared;   // set by start_steps() (steps.h)
+    shared_search* search; // set by start_search() (search/shared_search.h)
+    std::uint32_t member;  // the number of this process
 };
 
 // How many keys a row has: one for each band, and one more for the whole signature.

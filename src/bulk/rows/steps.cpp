@@ -106,6 +106,7 @@ void open_views(row_set& rows)
     rows.leader = find_shared<std::uint32_t>(rows, shared.leader);
     rows.next = find_shared<std::uint32_t>(rows, shared.next);
     rows.rights = find_shared<std::uint32_t>(rows, shared.rights);
+    rows.search = find_shared<shared_search>(rows, shared.search);
 }
 
 } // namespace

@@ -39,37 +39,13 @@ struct shared_rows {
     shared_number keys; // a store_note for each band's keys, and one for the keys of whole signatures
     shared_number scopes;
 
-    // far_documents.cpp
-    shared_number marks;    // a bit for each row
-    shared_number bringing; // each member's store_note of the documents that it reads in the current step
-    shared_number brought;  // the same notes, once all documents have been read
-
-    // candidates.h
+    shared_number brought; // each member's store_note of the documents that were read again (far_documents.cpp)
     shared_number leader;
     shared_number next;
-    int slice_bits;
-    std::uint64_t large_buckets; // how many buckets were left out; atomic
-
-    // row_candidates.h
-    bool for_clusters;
     shared_number rights;
-    int range_bits;
-    std::uint32_t range_count;
-    shared_number candidates;        // store_notes of each member's candidates, one for each range
-    shared_number large_bucket_list; // each member's store_note of its list of large_bucket
-    shared_number large_bucket_rows; // each member's store_note of the rows of these buckets
 
-    // found_pairs.h
-    shared_number found;  // each member's store_note of its pairs
-    shared_number ranges; // a found_range for each range
-
-    // clusters.cpp
-    shared_number parent;
-    shared_number groups;             // each member's store_note of its groups of large buckets
-    shared_number bucket_group_lists; // a bucket_groups for each large bucket
-
-    shared_number containment; // a shared_containment
-    shared_number weights;     // a shared_weights
+    shared_number search;    // a shared_search (search/shared_search.h)
+    shared_number by_itself; // of a search that finds candidates in its own way: shared_containment, shared_weights
 };
 
 // Call this when all rows have been added, and bands and rows have been chosen. Starts workers if there is enough work

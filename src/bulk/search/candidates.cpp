@@ -15,7 +15,7 @@ template <typename Take>
 void each_key(bucket_walk& walk, std::size_t band, std::uint32_t slice, Take&& take)
 {
     byte_store& keys = *walk.rows->keys[band];
-    const int bits = walk.rows->shared->slice_bits;
+    const int bits = walk.rows->search->slice_bits;
     const std::uint32_t* const leader = walk.leader;
     std::uint32_t row = 0;
     each_piece<std::uint32_t>(keys, 0, keys.size, [&](std::span<const std::uint32_t> values) {
@@ -45,7 +45,7 @@ void start_walk(bucket_walk& walk, row_set& rows, const std::uint32_t* leader)
     walk = {};
     walk.rows = &rows;
     walk.leader = leader;
-    walk.bits = partition_bits((rows.count >> rows.shared->slice_bits) + std::size_t{1});
+    walk.bits = partition_bits((rows.count >> rows.search->slice_bits) + std::size_t{1});
     walk.starts = allocate<std::uint32_t>(*rows.owner, (std::size_t{1} << walk.bits) + 1);
 }
 
@@ -74,23 +74,23 @@ void scatter(bucket_walk& walk, std::size_t band, std::uint32_t slice)
 void find_twins(row_set& rows)
 {
     host& owner = *rows.owner;
-    shared_rows& shared = *rows.shared;
-    rows.leader = allocate_shared<std::uint32_t>(owner, shared.leader, rows.count);
-    rows.next = allocate_shared<std::uint32_t>(owner, shared.next, rows.count);
+    start_search(rows);
+    rows.leader = allocate_shared<std::uint32_t>(owner, rows.shared->leader, rows.count);
+    rows.next = allocate_shared<std::uint32_t>(owner, rows.shared->next, rows.count);
     std::iota(rows.leader, rows.leader + rows.count, 0);
     std::fill_n(rows.next, rows.count, no_row);
     const int bits = slice_bits_for(rows, static_cast<std::size_t>(rows.task.banding.bands));
-    shared.slice_bits = bits;
+    rows.search->slice_bits = bits;
     bring_documents(rows);
-    shared.slice_bits = slice_bits_for(rows, 1);
+    rows.search->slice_bits = slice_bits_for(rows, 1);
     do_step(rows, find_twins_of_units);
-    shared.slice_bits = bits;
+    rows.search->slice_bits = bits;
 }
 
 void find_twins_of_units(row_set& rows)
 {
     host& owner = *rows.owner;
-    const std::uint64_t slices = std::uint64_t{1} << rows.shared->slice_bits;
+    const std::uint64_t slices = std::uint64_t{1} << rows.search->slice_bits;
     verifier same;
     start_verifier(same, rows);
     bucket_walk walk;

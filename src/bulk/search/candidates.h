@@ -4,7 +4,7 @@
 #pragma once
 
 #include "bulk/buckets/buckets.h"
-#include "bulk/rows/steps.h"
+#include "bulk/search/shared_search.h"
 #include "bulk/search/verifier.h"
 
 namespace minhash::bulk {
@@ -45,13 +45,13 @@ void walk_slice(bucket_walk& walk, std::size_t band, std::uint32_t slice, Visit&
                 visit(bucket);
         });
     }
-    std::atomic_ref(rows.shared->large_buckets).fetch_add(left_out, std::memory_order_relaxed);
+    std::atomic_ref(rows.search->large_buckets).fetch_add(left_out, std::memory_order_relaxed);
 }
 
 // The number of slices of all bands together.
 inline std::uint64_t unit_count(const row_set& rows)
 {
-    return static_cast<std::uint64_t>(rows.task.banding.bands) << rows.shared->slice_bits;
+    return static_cast<std::uint64_t>(rows.task.banding.bands) << rows.search->slice_bits;
 }
 
 // Works on the next slice: calls visit(std::span<const std::uint32_t>) for the buckets of the slice. Returns false if
@@ -60,7 +60,7 @@ template <typename Visit>
 bool walk_next(bucket_walk& walk, const char* phase, Visit&& visit)
 {
     const row_set& rows = *walk.rows;
-    const int bits = rows.shared->slice_bits;
+    const int bits = rows.search->slice_bits;
     const std::uint64_t units = unit_count(rows);
     const std::uint64_t unit = next_unit(rows);
     if (unit >= units)

@@ -95,7 +95,7 @@ void note_similarity(cluster_emitter& emitter, const found_pair& pair)
 void emit_components(cluster_emitter& emitter)
 {
     const row_set& rows = *emitter.rows;
-    const std::span parent(find_shared<std::uint32_t>(rows, rows.shared->parent), rows.count);
+    const std::span parent(find_shared<std::uint32_t>(rows, rows.search->parent), rows.count);
     // Replace each entry with the root of the row's leader. A root precedes the other rows of its component, and a
     // leader precedes its twins. So no entry refers to a row after its own, as find_root() requires.
     for (std::uint32_t row = 0; row < parent.size(); row++)

@@ -55,7 +55,7 @@ constexpr std::size_t groups_chunk = 64 * 1024;
 // How many large buckets a member has collected.
 std::uint32_t bucket_count(const row_set& rows, std::uint32_t member)
 {
-    const auto* const notes = find_shared<store_note>(rows, rows.shared->large_bucket_list);
+    const auto* const notes = find_shared<store_note>(rows, rows.search->large_bucket_list);
     return static_cast<std::uint32_t>(notes[member].size / sizeof(large_bucket));
 }
 
@@ -154,7 +154,7 @@ struct group_reader {
 // row is connected with the group.
 void connect_in_bucket(connector& self, std::uint32_t row, std::uint32_t number)
 {
-    const bucket_groups groups = find_shared<bucket_groups>(*self.rows, self.rows->shared->bucket_group_lists)[number];
+    const bucket_groups groups = find_shared<bucket_groups>(*self.rows, self.rows->search->bucket_group_lists)[number];
     group_reader reader = {self.groups[groups.member], 0, {}};
     std::uint32_t* const met = self.candidates.met;
     const auto entry = [&](std::uint32_t i) {
@@ -207,7 +207,7 @@ void start_connector(connector& self, row_set& rows)
 {
     self = {};
     self.rows = &rows;
-    self.parent = {find_shared<std::uint32_t>(rows, rows.shared->parent), rows.count};
+    self.parent = {find_shared<std::uint32_t>(rows, rows.search->parent), rows.count};
     start_candidates(self.candidates, rows);
     start_verifier(self.check, rows);
 }
@@ -220,7 +220,7 @@ void connect_bucket_units(row_set& rows)
     start_connector(self, rows);
     host& owner = *rows.owner;
     byte_store* const groups = open_shared_store(*rows.budget, chunk_for(*rows.budget, 1, groups_chunk));
-    auto* const ordinals = find_shared<bucket_groups>(rows, rows.shared->bucket_group_lists);
+    auto* const ordinals = find_shared<bucket_groups>(rows, rows.search->bucket_group_lists);
     self.next_of_root = allocate<std::uint32_t>(owner, rows.count);
     std::fill_n(self.next_of_root, rows.count, 0);
     const std::uint32_t units = bucket_units(rows);
@@ -240,14 +240,14 @@ void connect_bucket_units(row_set& rows)
         ordinals[unit] = {rows.member, count, groups->size};
         append(*groups, self.grouped.values, count * sizeof(std::uint32_t));
     }
-    leave_store(rows, groups, rows.shared->groups);
+    leave_store(rows, groups, rows.search->groups);
 }
 
 void connect_row_units(row_set& rows)
 {
     connector self;
     start_connector(self, rows);
-    self.groups = open_left(rows, rows.shared->groups);
+    self.groups = open_left(rows, rows.search->groups);
     start_found(self.found, rows);
     each_range(self.found, [&self](std::uint32_t range) { each_row(self.candidates, range, &self, connect_row); });
     end_found(self.found);
@@ -259,7 +259,7 @@ namespace {
 void connect(row_set& rows, cluster_emitter& emitter)
 {
     host& owner = *rows.owner;
-    shared_rows& shared = *rows.shared;
+    shared_search& shared = *rows.search;
     start_components({allocate_shared<std::uint32_t>(owner, shared.parent, rows.count), rows.count});
     expect_stores(rows, shared.groups);
     allocate_shared<bucket_groups>(owner, shared.bucket_group_lists, bucket_units(rows));
@@ -296,7 +296,7 @@ std::uint64_t find_clusters(row_set& rows, const cluster_options& options, const
     if (!options.near_representative)
         accept_all(check);
     emit_components(emitter);
-    return rows.shared->large_buckets;
+    return rows.search->large_buckets;
 }
 
 } // namespace minhash::bulk

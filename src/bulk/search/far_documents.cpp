@@ -22,7 +22,7 @@ struct wanted_document {
 
 std::atomic_ref<std::uint32_t> marks_of(const row_set& rows, std::uint32_t row)
 {
-    return std::atomic_ref(find_shared<std::uint32_t>(rows, rows.shared->marks)[row / 32]);
+    return std::atomic_ref(find_shared<std::uint32_t>(rows, rows.search->marks)[row / 32]);
 }
 
 bool is_marked(const row_set& rows, std::uint32_t row)
@@ -86,7 +86,7 @@ std::size_t find_wanted(row_set& rows, std::uint32_t first, std::uint32_t end, w
 void bring_documents(row_set& rows)
 {
     host& owner = *rows.owner;
-    shared_rows& shared = *rows.shared;
+    shared_search& shared = *rows.search;
     if (!owner.far || !has_documents(rows.task))
         return;
     expect_stores(rows, shared.bringing);
@@ -94,8 +94,8 @@ void bring_documents(row_set& rows)
     do_step(rows, mark_units);
     shared.large_buckets = 0; // reset, because collecting candidates counts them again
     do_step(rows, bring_units);
-    shared.brought = std::exchange(shared.bringing, 0);
-    rows.brought = open_left(rows, shared.brought);
+    rows.shared->brought = std::exchange(shared.bringing, 0);
+    rows.brought = open_left(rows, rows.shared->brought);
     owner.release_shared(owner, shared.marks);
     shared.marks = 0;
 }
@@ -130,7 +130,7 @@ void bring_units(row_set& rows)
             append(*to, bytes.data(), bytes.size());
         }
     });
-    leave_store(rows, to, rows.shared->bringing);
+    leave_store(rows, to, rows.search->bringing);
 }
 
 } // namespace minhash::bulk

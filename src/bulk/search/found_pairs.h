@@ -2,8 +2,8 @@
 // end, all pairs are read in the order of the ranges.
 #pragma once
 
-#include "bulk/rows/steps.h"
 #include "bulk/search/pairs.h"
+#include "bulk/search/shared_search.h"
 
 namespace minhash::bulk {
 
@@ -19,7 +19,7 @@ constexpr std::size_t found_chunk = 64 * 1024;
 // Call this before the step in which pairs are found.
 inline void expect_pairs(row_set& rows)
 {
-    shared_rows& shared = *rows.shared;
+    shared_search& shared = *rows.search;
     expect_stores(rows, shared.found);
     allocate_shared<found_range>(*rows.owner, shared.ranges, shared.range_count);
 }
@@ -35,10 +35,10 @@ inline void start_found(found_pairs& found, row_set& rows)
 {
     found.rows = &rows;
     found.store = open_shared_store(*rows.budget, chunk_for(*rows.budget, 1, found_chunk));
-    found.ranges = find_shared<found_range>(rows, rows.shared->ranges);
+    found.ranges = find_shared<found_range>(rows, rows.search->ranges);
 }
 
-inline void end_found(found_pairs& found) { leave_store(*found.rows, found.store, found.rows->shared->found); }
+inline void end_found(found_pairs& found) { leave_store(*found.rows, found.store, found.rows->search->found); }
 
 inline void add_pair(found_pairs& found, const found_pair& pair) { append(*found.store, &pair, sizeof(pair)); }
 
@@ -48,7 +48,7 @@ template <typename Verify>
 void each_range(found_pairs& found, Verify&& verify)
 {
     const row_set& rows = *found.rows;
-    for (std::uint64_t range; (range = next_unit(rows)) < rows.shared->range_count;) {
+    for (std::uint64_t range; (range = next_unit(rows)) < rows.search->range_count;) {
         const std::uint64_t first = found.store->size / sizeof(found_pair);
         verify(static_cast<std::uint32_t>(range));
         found.ranges[range] = {rows.member, first, found.store->size / sizeof(found_pair) - first};
@@ -60,7 +60,7 @@ inline std::uint64_t count_found(const row_set& rows)
 {
     std::uint64_t count = 0;
     for (const found_range& range :
-         std::span(find_shared<found_range>(rows, rows.shared->ranges), rows.shared->range_count))
+         std::span(find_shared<found_range>(rows, rows.search->ranges), rows.search->range_count))
         count += range.count;
     return count;
 }
@@ -77,7 +77,7 @@ inline void emit_pair(const row_set& rows, pair_sink emit, const found_pair& pai
 template <typename Take>
 void each_found(row_set& rows, Take&& take)
 {
-    const shared_rows& shared = *rows.shared;
+    const shared_search& shared = *rows.search;
     byte_store** const stores = open_left(rows, shared.found);
     for (const found_range& range : std::span(find_shared<found_range>(rows, shared.ranges), shared.range_count))
         each_piece<found_pair>(*stores[range.member],
@@ -87,7 +87,7 @@ void each_found(row_set& rows, Take&& take)
                                    for (const found_pair& pair : pairs)
                                        take(pair);
                                });
-    for (std::uint32_t member = 0; member < shared.processes; member++)
+    for (std::uint32_t member = 0; member < rows.shared->processes; member++)
         free_noted(*rows.owner, find_shared<store_note>(rows, shared.found)[member]);
 }
 

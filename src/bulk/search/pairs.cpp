@@ -148,7 +148,7 @@ std::uint64_t find_pairs(row_set& rows, bool crossing, pair_sink emit)
     do_step(rows, verify_units);
     end_steps(rows);
     emit_pairs(rows, emit);
-    return rows.shared->large_buckets;
+    return rows.search->large_buckets;
 }
 
 } // namespace minhash::bulk

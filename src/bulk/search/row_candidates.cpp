@@ -32,14 +32,14 @@ struct collector {
 // other processes need to open it (store.h).
 store_note& note_of(const row_set& rows, std::size_t member, std::uint32_t range)
 {
-    return find_shared<store_note>(rows, rows.shared->candidates)[member * rows.shared->range_count + range];
+    return find_shared<store_note>(rows, rows.search->candidates)[member * rows.search->range_count + range];
 }
 
 void record_candidate(collector& all, std::uint32_t row, std::uint32_t met)
 {
     assert(row != met && row < all.rows->count);
     const std::uint64_t candidate = std::uint64_t{row} << 32 | met;
-    append(*all.ranges[row >> all.rows->shared->range_bits], &candidate, sizeof(candidate));
+    append(*all.ranges[row >> all.rows->search->range_bits], &candidate, sizeof(candidate));
 }
 
 // Whether the rows at positions a and b of a bucket are known to have shared an earlier bucket.
@@ -81,7 +81,7 @@ void note_bucket(collector& all, std::span<const std::uint32_t> bucket)
 // together in an earlier bucket. In that case, records none, and returns false; the bucket then counts as large.
 bool record_likely(collector& all, std::span<const std::uint32_t> bucket)
 {
-    const bool any_number = !all.rows->shared->for_clusters;
+    const bool any_number = !all.rows->search->for_clusters;
     const std::size_t most = any_number ? 0 : most_likely * bucket.size();
     std::size_t count = 0;
     grow(*all.rows->owner, all.likely, 0, most);
@@ -160,13 +160,14 @@ void visit_row(
 
 // Chooses ranges. Each range must be small, so that all processes are busy to the end. There must be few ranges, so
 // that the store of each range can have a chunk in memory.
-void choose_ranges(shared_rows& shared)
+void choose_ranges(row_set& rows)
 {
     constexpr std::size_t most_ranges = 256;
+    shared_search& shared = *rows.search;
     shared.range_bits = 8;
-    while ((shared.count >> shared.range_bits) >= most_ranges)
+    while ((rows.count >> shared.range_bits) >= most_ranges)
         shared.range_bits++;
-    shared.range_count = (shared.count >> shared.range_bits) + 1;
+    shared.range_count = (rows.count >> shared.range_bits) + 1;
 }
 
 void start_collector(collector& all, row_set& rows)
@@ -175,7 +176,7 @@ void start_collector(collector& all, row_set& rows)
     all.rows = &rows;
     start_verifier(all.check, rows);
     memory_budget& budget = *rows.budget;
-    const std::uint32_t ranges = rows.shared->range_count;
+    const std::uint32_t ranges = rows.search->range_count;
     const std::size_t chunk = chunk_for(budget, ranges, 32 * 1024);
     all.ranges = allocate<byte_store*>(*all.rows->owner, ranges);
     for (std::uint32_t i = 0; i < ranges; i++)
@@ -189,20 +190,22 @@ void start_collector(collector& all, row_set& rows)
 void leave_stores(const collector& all)
 {
     const row_set& rows = *all.rows;
-    for (std::uint32_t range = 0; range < rows.shared->range_count; range++)
+    for (std::uint32_t range = 0; range < rows.search->range_count; range++)
         leave_store(all.ranges[range], note_of(rows, rows.member, range));
-    leave_store(rows, all.large_buckets, rows.shared->large_bucket_list);
-    leave_store(rows, all.large_rows, rows.shared->large_bucket_rows);
+    leave_store(rows, all.large_buckets, rows.search->large_bucket_list);
+    leave_store(rows, all.large_rows, rows.search->large_bucket_rows);
 }
 
 } // namespace
 
 void collect_candidates(row_set& rows, bool for_clusters)
 {
-    shared_rows& shared = *rows.shared;
+    shared_search& shared = *rows.search;
     shared.for_clusters = for_clusters;
-    choose_ranges(shared);
-    allocate_shared<store_note>(*rows.owner, shared.candidates, shared.processes * std::size_t{shared.range_count});
+    choose_ranges(rows);
+    allocate_shared<store_note>(*rows.owner,
+                                shared.candidates,
+                                rows.shared->processes * std::size_t{shared.range_count});
     expect_stores(rows, shared.large_bucket_list);
     expect_stores(rows, shared.large_bucket_rows);
     do_step(rows, collect_of_units);
@@ -222,7 +225,7 @@ void collect_of_units(row_set& rows)
 void start_candidates(row_candidates& all, row_set& rows)
 {
     host& owner = *rows.owner;
-    const shared_rows& shared = *rows.shared;
+    const shared_search& shared = *rows.search;
     all = {};
     all.rows = &rows;
     all.large_buckets = open_left(rows, shared.large_bucket_list);
@@ -235,7 +238,7 @@ void start_candidates(row_candidates& all, row_set& rows)
     all.collected[0] = 0;
     for (std::uint32_t range = 0; range < shared.range_count; range++) {
         all.collected[range + 1] = all.collected[range];
-        for (std::uint32_t member = 0; member < shared.processes; member++)
+        for (std::uint32_t member = 0; member < rows.shared->processes; member++)
             all.collected[range + 1] += note_of(rows, member, range).size / sizeof(std::uint64_t);
     }
 }
@@ -244,12 +247,12 @@ void each_row(row_candidates& all, std::uint32_t range, void* self, row_visitor 
 {
     row_set& rows = *all.rows;
     host& owner = *rows.owner;
-    const shared_rows& shared = *rows.shared;
+    const shared_search& shared = *rows.search;
     const std::uint32_t first = range << shared.range_bits;
     const std::uint32_t count = std::min(rows.count - first, 1U << shared.range_bits);
-    const std::size_t room = std::max<std::size_t>(1024 * 1024, shared.memory / shared.processes / 16);
+    const std::size_t room = std::max<std::size_t>(1024 * 1024, rows.shared->memory / rows.shared->processes / 16);
     const auto each = [&](auto&& take) {
-        for (std::uint32_t member = 0; member < shared.processes; member++) {
+        for (std::uint32_t member = 0; member < rows.shared->processes; member++) {
             const store_note& note = note_of(rows, member, range);
             if (note.size == 0)
                 continue;
@@ -294,7 +297,7 @@ void each_row(row_candidates& all, std::uint32_t range, void* self, row_visitor 
     }
     // Free the stores, but keep their notes: a process that starts this step later still adds up the sizes in the notes
     // (start_candidates()).
-    for (std::uint32_t member = 0; member < shared.processes; member++)
+    for (std::uint32_t member = 0; member < rows.shared->processes; member++)
         free_noted(owner, note_of(rows, member, range));
 }
 

@@ -294,8 +294,8 @@ void look_up_rare_units(row_set& rows)
     self.counts_from.fill(no_row);
     self.scores = allocate<float>(owner, shared.dimensions.rows);
     clear(owner, self.scores, shared.dimensions.rows);
-    if (rows.shared->parent != 0)
-        self.parent = {find_shared<std::uint32_t>(rows, rows.shared->parent), rows.count};
+    if (rows.search->parent != 0)
+        self.parent = {find_shared<std::uint32_t>(rows, rows.search->parent), rows.count};
     found_pairs found;
     start_found(found, rows);
     const std::uint32_t end = shared.first + shared.dimensions.rows;

@@ -115,7 +115,7 @@ weighted_part start_part(row_set& rows, shared_weights& shared);
 
 inline weighted_part start_part(row_set& rows)
 {
-    return start_part(rows, *find_shared<shared_weights>(rows, rows.shared->weights));
+    return start_part(rows, *find_shared<shared_weights>(rows, rows.shared->by_itself));
 }
 
 // Reads a row, and writes the keys of its shingles that belong to the current pass to self.keys. Returns how many there

@@ -72,7 +72,8 @@ void count_scopes(row_set& rows, shared_weights& shared)
 shared_weights& share_search(row_set& rows, bool crossing)
 {
     host& owner = *rows.owner;
-    shared_weights& shared = *allocate_shared<shared_weights>(owner, rows.shared->weights);
+    start_search(rows);
+    shared_weights& shared = *allocate_shared<shared_weights>(owner, rows.shared->by_itself);
     shared.missed = rows.task.recall < 1 ? 1 - recall_to_expect(rows.task.recall) : 0;
     shared.crossing = crossing;
     shared.secret = probing;
@@ -292,7 +293,7 @@ void search_part(weighted_search& self)
     row_set& rows = *part.rows;
     host& owner = *rows.owner;
     shared_weights& shared = *part.shared;
-    shared_rows& all = *rows.shared;
+    shared_search& all = *rows.search;
     const std::uint32_t count = shared.first + shared.dimensions.rows;
     all.range_count = (count + rows_looked_up_at_once - 1) / rows_looked_up_at_once;
     expect_pairs(rows);
@@ -335,7 +336,7 @@ weighted_search search(row_set& rows, bool crossing, bool for_clusters)
     find_same(self);
     order_by_norm(self.part);
     if (for_clusters) {
-        const std::span parent(allocate_shared<std::uint32_t>(owner, rows.shared->parent, rows.count), rows.count);
+        const std::span parent(allocate_shared<std::uint32_t>(owner, rows.search->parent, rows.count), rows.count);
         start_components(parent);
     }
     for (std::uint32_t from = 0; from < rows.count; from += shared.dimensions.rows) {

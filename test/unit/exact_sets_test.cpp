@@ -228,7 +228,7 @@ TEST(exact_sets, rows_are_read_once_and_almost_equal_ones_share_memory)
         for (int i = 0; i < 20; i++)
             rows.rows.back().push_back(random.next());
     }
-    // There is memory for a tenth of all elements; if kept by their leader, the rows need a twentieth.
+    // There is memory for a tenth of all elements; if kept by their base, the rows need a twentieth.
     comparer by(rows, 200 * 1020);
     for (std::uint32_t a = 0; a < rows.rows.size(); a++)
         for (std::uint32_t b = a + 1; b < rows.rows.size(); b++) {
@@ -264,7 +264,7 @@ hash_list without_repeats(const hash_list& elements)
     return distinct;
 }
 
-TEST(exact_sets, the_elements_of_a_leader_are_marked_and_no_others_kept)
+TEST(exact_sets, the_elements_of_a_base_are_marked_and_no_others_kept)
 {
     support::random_source random = {65};
     plain_host host;

@@ -90,7 +90,7 @@ void start_verifier(verifier& self, row_set& rows)
     self.first_slots = no_row;
     self.whole_row = no_row;
     const task& task = rows.task;
-    self.least = task.threshold;
+    self.threshold = task.threshold;
     const int hashes = task.scheme.num_hashes;
     self.least_equal =
         task.exact ? static_cast<std::uint32_t>(least_agreement(task.threshold, hashes, share_missed(task.recall)))
@@ -112,7 +112,7 @@ void start_verifier(verifier& self, row_set& rows)
 
 void accept_all(verifier& self)
 {
-    self.least = 0;
+    self.threshold = 0;
     self.least_equal = 0;
     self.least_at_start = 0;
 }
@@ -147,7 +147,7 @@ std::optional<double> verify(verifier& self, std::uint32_t a, std::uint32_t b)
     if (!kept)
         return std::nullopt;
     if (task.exact)
-        return compare(self.sets, a, b, self.least, true);
+        return compare(self.sets, a, b, self.threshold, true);
     const std::uint32_t equal = task.given ? compare_whole(self, a, b) : *kept;
     return equal >= self.least_equal ? std::optional(similarity_of(task.scheme, equal)) : std::nullopt;
 }

@@ -14,7 +14,7 @@ namespace minhash::bulk {
 
 struct verifier {
     row_set* rows;
-    double least;                 // the minimum similarity of near rows
+    double threshold;             // the minimum similarity of near rows; 0: accept_all()
     std::uint32_t least_equal;    // near rows have at least this many equal slots; in exact tasks, a few have fewer
     scheme first_slots_scheme;    // the scheme of the slots that are compared first
     std::uint32_t least_at_start; // like least_equal, but for these first slots alone; never more than least_equal

@@ -129,8 +129,8 @@ void insert_first(distinct_elements& set, std::size_t count)
 
 constexpr std::uint8_t marked = 255;
 
-// Marks the elements that the leader has. Moves the other elements to the front, and returns their number. After a
-// difference, the row and the leader's list are expected to continue in step, because elements are usually replaced one
+// Marks the elements that the base has. Moves the other elements to the front, and returns their number. After a
+// difference, the row and the base's list are expected to continue in step, because elements are usually replaced one
 // for one.
 std::size_t mark(distinct_elements& set, std::uint64_t* elements, std::size_t count)
 {

@@ -2,8 +2,8 @@
 // a hash table finds an element's number. For two texts of a million characters, the probability that two different
 // shingles have the same hash is one in ten million.
 //
-// While a row is read, its elements can be looked up in another row, its leader. Rows that share many elements share
-// long runs of them, which need not be looked up one by one. To keep these runs long, the list of a leader has repeated
+// While a row is read, its elements can be looked up in another row, its base. Rows that share many elements share
+// long runs of them, which need not be looked up one by one. To keep these runs long, the list of a base has repeated
 // elements again: without them, each repetition would end a run.
 #pragma once
 
@@ -36,11 +36,11 @@ struct distinct_elements {
     std::size_t repeat_count;
     growing<std::uint32_t> cells; // scratch
 
-    // Null, or a set that stays unchanged while elements are added to this one. If the leader has an element, the
-    // element is not added, but marked in `marks`. This array is indexed by the numbers of the leader's elements.
+    // Null, or a set that stays unchanged while elements are added to this one. If the base has an element, the
+    // element is not added, but marked in `marks`. This array is indexed by the numbers of the base's elements.
     const distinct_elements* base;
     growing<std::uint8_t> marks;
-    std::size_t expected; // the number of the leader's element that will probably come next
+    std::size_t expected; // the number of the base's element that will probably come next
 
     // The listed elements. They are distinct, unless `repeating`.
     std::span<const std::uint64_t> elements() const { return {list.values + 1, listed}; }
@@ -88,7 +88,7 @@ void read_text(host_signer& signer, text_bytes text, distinct_elements& set);
 // `elements` probably has in the set. Set this variable to 1 before the first call, and pass it on from call to call.
 std::size_t count_shared(const distinct_elements& set, std::span<const std::uint64_t> elements, std::size_t& expected);
 
-// Writes the marks of the leader's elements as bits. Bit n - 1 is the mark of the element with number n. A repeated
+// Writes the marks of the base's elements as bits. Bit n - 1 is the mark of the element with number n. A repeated
 // element is marked only at its first number. Returns how many elements are marked.
 std::size_t take_marks(distinct_elements& set, std::uint64_t* words);
 

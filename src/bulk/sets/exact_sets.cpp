@@ -19,7 +19,7 @@ constexpr std::uint32_t not_counted = 0xFFFFFFFF;
 // outcome.
 constexpr std::size_t step = 64;
 
-// A row that is kept by itself may later be kept by a leader instead (kept_rows.h). But first, the leader must have
+// A row that is kept by itself may later be kept by a base instead (kept_rows.h). But first, the base must have
 // been compared with `least_met` other rows that share at least half of their elements with it. The row's new record is
 // faster to compare, but if rows have few candidates, making the record is not worth its cost.
 constexpr std::uint32_t least_met = 2;
@@ -56,7 +56,7 @@ void write_list(const exact_sets& self, std::uint64_t* to)
 }
 
 // The offset of the loaded row's own record. If the row is not kept, makes this record, but perhaps not yet its list.
-// The result is `nowhere` if there is no room for the record, or if the row is kept by its leader. If the row is read
+// The result is `nowhere` if there is no room for the record, or if the row is kept by its base. If the row is read
 // again, its list will be the same, so the bits of other rows, which refer to positions in this list, stay valid.
 std::uint64_t offset_of_loaded(exact_sets& self)
 {
@@ -93,8 +93,8 @@ void list_loaded(exact_sets& self)
     record->others = static_cast<std::uint32_t>(self.loaded.listed);
 }
 
-// Whether the elements of a record can be listed. For this, a list must be in the ring: the leader's list, or the
-// record's own list if it has no leader.
+// Whether the elements of a record can be listed. For this, a list must be in the ring: the base's list, or the
+// record's own list if it has no base.
 bool is_listed(const exact_sets& self, const kept_row& record)
 {
     assert(record.base == nowhere || record_at(self, record.base) != nullptr);
@@ -121,7 +121,7 @@ std::size_t take_marked(exact_sets& self)
     return take_marks(self.incoming, self.marked.values);
 }
 
-// Keeps the row in `fresh`, with the loaded row as its leader. The row has `had` of the leader's elements; state.marked
+// Keeps the row in `fresh`, with the loaded row as its base. The row has `had` of the base's elements; state.marked
 // says which.
 void keep_by_loaded(exact_sets& self, std::uint32_t row, std::size_t had)
 {
@@ -151,7 +151,7 @@ void keep_by_loaded(exact_sets& self, std::uint32_t row, std::size_t had)
     std::copy(others.begin(), others.end(), const_cast<std::uint64_t*>(record->elements()));
 }
 
-// Keeps the row that was read into `fresh`: by itself, without a leader (kept_rows.h).
+// Keeps the row that was read into `fresh`: by itself, without a base (kept_rows.h).
 void keep_alone(exact_sets& self, std::uint32_t row, std::size_t had)
 {
     const std::span<const std::uint64_t> others = self.incoming.elements();
@@ -256,7 +256,7 @@ void load(exact_sets& self, std::uint32_t row)
         record = record_of(self, row);
     }
     if (record != nullptr && record->base == nowhere) {
-        load_at(self, leader_of(self, *record));
+        load_at(self, base_of(self, *record));
     } else if (record != nullptr && is_listed(self, *record)) {
         load_record(self, *record);
     } else {
@@ -299,8 +299,8 @@ answer count_in(host& owner,
     return {shared >= asked.needed, shared, elements.size()};
 }
 
-// Counts the shared elements of two rows that have the same leader.
-answer count_by_leader(exact_sets& self, const kept_row& a, const kept_row& b, const question& asked)
+// Counts the shared elements of two rows that have the same base.
+answer count_by_base(exact_sets& self, const kept_row& a, const kept_row& b, const question& asked)
 {
     assert(a.base == b.base && a.bits == b.bits);
     const std::size_t words = words_for(a.bits);
@@ -324,8 +324,8 @@ answer count_by_leader(exact_sets& self, const kept_row& a, const kept_row& b, c
     return count_in(*self.owner, self.others, {b.elements(), b.others}, shared, asked);
 }
 
-// Compares a kept row with the loaded row. If the kept row has no leader, and the two rows share enough elements, the
-// loaded row can become the leader. But before that, the loaded row must have met `least_met` other rows like this.
+// Compares a kept row with the loaded row. If the kept row has no base, and the two rows share enough elements, the
+// loaded row can become the base. But before that, the loaded row must have met `least_met` other rows like this.
 answer count_in_loaded(exact_sets& self, const kept_row& record, double least, bool exactly)
 {
     const std::span<const std::uint64_t> elements = distinct_of(self, record);
@@ -363,22 +363,22 @@ answer compare_rows(exact_sets& self, std::uint32_t a, std::uint32_t b, double l
         load(self, a); // not b, because the next pairs are more likely to contain a
     if (!is_at_hand(self, b)) {
         if (const kept_row* const record = record_of(self, a))
-            load_at(self, leader_of(self, *record));
+            load_at(self, base_of(self, *record));
         const std::size_t shared = read_by_loaded(self, b);
         if (self.loaded_row == a)
             return all_shared(self, a, b, shared, least);
     }
     const kept_row* const record_a = record_of(self, a);
     const kept_row* const record_b = record_of(self, b);
-    if (record_a != nullptr && record_b != nullptr && leader_of(self, *record_a) == leader_of(self, *record_b)) {
+    if (record_a != nullptr && record_b != nullptr && base_of(self, *record_a) == base_of(self, *record_b)) {
         if (record_a->base == nowhere)
             return all_shared(self, a, b, record_b->shared_with_base, least);
         if (record_b->base == nowhere)
             return all_shared(self, a, b, record_a->shared_with_base, least);
-        return count_by_leader(self,
-                               *record_a,
-                               *record_b,
-                               {least_shared(record_a->count(), record_b->count(), least), exactly});
+        return count_by_base(self,
+                             *record_a,
+                             *record_b,
+                             {least_shared(record_a->count(), record_b->count(), least), exactly});
     }
     if (b == self.loaded_row)
         std::swap(a, b);

@@ -2,18 +2,18 @@
 // then the next row with many others, and so on.
 //
 // A row's elements are made distinct once, and are then kept in memory for some time, in one of two forms. "Kept by
-// itself" means that the row is stored as a list of its elements. "Kept by its leader" means that the row shares many
-// elements with an earlier row, its leader. Then the row is stored as bits, which say which of the leader's elements
+// itself" means that the row is stored as a list of its elements. "Kept by its base" means that the row shares many
+// elements with an earlier row, its base. Then the row is stored as bits, which say which of the base's elements
 // the row has, and a list of the row's other elements. A new row, which is not kept yet, is read when it must be
-// compared with a kept row. While the new row is read, its elements are looked up in the kept row's leader (or in the
-// kept row itself, if it has no leader). Only elements that are not found there must be made distinct. If enough are
-// found, the new row gets the same leader at once.
+// compared with a kept row. While the new row is read, its elements are looked up in the kept row's base (or in the
+// kept row itself, if it has no base). Only elements that are not found there must be made distinct. If enough are
+// found, the new row gets the same base at once.
 //
-// Let two rows of one leader have the sets L - r1 + a1 and L - r2 + a2, where L is the leader's set. They share the
+// Let two rows of one base have the sets L - r1 + a1 and L - r2 + a2, where L is the base's set. They share the
 // elements of L whose bits are set in both rows, and the elements that a1 and a2 share. Each row has a second set of
 // bits, which are chosen by hashes of the row's other elements. These bits give an upper bound on how many elements a1
 // and a2 share. So if two copies of a text differ in a few words, comparing them costs little more than comparing their
-// bits. If two rows have no common leader, the elements of one row are looked up in a table of the other row. This
+// bits. If two rows have no common base, the elements of one row are looked up in a table of the other row. This
 // stops as soon as it is certain whether the two rows reach the wanted similarity.
 #pragma once
 
@@ -51,7 +51,7 @@ struct exact_sets {
     std::uint32_t loaded_row;       // the number of the loaded row, or no_row
     std::uint64_t loaded_at;        // the offset of the loaded row's record if the row is kept by itself; else nowhere
     distinct_elements incoming;     // the elements of the row that was read last, except those also in `loaded`
-    distinct_elements others;       // the elements of one row that its leader lacks
+    distinct_elements others;       // the elements of one row that its base lacks
     std::uint32_t others_row;       // the number of the row in `others`, or no_row
     growing<std::uint64_t> scratch; // memory for listing the elements of a kept row
     growing<std::uint64_t> marked;  // bits that say which elements of `loaded` the row in `fresh` has

@@ -12,19 +12,19 @@ constexpr std::uint64_t nowhere = ~std::uint64_t{0};
 
 constexpr std::size_t words_for(std::size_t bits) noexcept { return (bits + 63) / 64; }
 
-// The record of a row. If the row is kept by its leader, two equally long sets of bits follow the record: one for the
-// leader's elements, and one for hashes of the row's other elements. After the bits come these other elements. If the
-// row is kept by itself, its elements are in a list at the offset `list`. The list of a leader is often written only
-// when it is needed. Most leaders are never compared again, because the rows of one leader are compared with each other
+// The record of a row. If the row is kept by its base, two equally long sets of bits follow the record: one for the
+// base's elements, and one for hashes of the row's other elements. After the bits come these other elements. If the
+// row is kept by itself, its elements are in a list at the offset `list`. The list of a base is often written only
+// when it is needed. Most bases are never compared again, because the rows of one base are compared with each other
 // by their bits.
 struct kept_row {
-    std::uint64_t base = nowhere; // where the leader's record is; nowhere: the row is kept by itself
-    std::uint64_t list = nowhere; // where the row's list is; nowhere: the row has a leader, or no list yet
+    std::uint64_t base = nowhere; // where the base's record is; nowhere: the row is kept by itself
+    std::uint64_t list = nowhere; // where the row's list is; nowhere: the row has a base, or no list yet
     std::uint32_t row;
-    std::uint32_t bits = 0;             // how many elements the leader's list has
-    std::uint32_t shared_with_base = 0; // how many of the leader's elements the row has
+    std::uint32_t bits = 0;             // how many elements the base's list has
+    std::uint32_t shared_with_base = 0; // how many of the base's elements the row has
 
-    // If the row is kept by its leader, how many of its elements the leader lacks. If it is kept by itself, how long
+    // If the row is kept by its base, how many of its elements the base lacks. If it is kept by itself, how long
     // its list is.
     std::uint32_t others = 0;
 
@@ -58,7 +58,7 @@ inline kept_row* record_at(const exact_sets& self, std::uint64_t offset)
     return reinterpret_cast<kept_row*>(find_at(self, offset));
 }
 
-// The record of a row; null if this record, or the record of its leader, is no longer kept.
+// The record of a row; null if this record, or the record of its base, is no longer kept.
 inline const kept_row* record_of(const exact_sets& self, std::uint32_t row)
 {
     const kept_row* const record = record_at(self, self.record_offsets[row & self.offset_mask]);
@@ -67,8 +67,8 @@ inline const kept_row* record_of(const exact_sets& self, std::uint32_t row)
     return record->base == nowhere || record_at(self, record->base) != nullptr ? record : nullptr;
 }
 
-// The offset of the leader's record. If the row is kept by itself, the offset of its own record.
-inline std::uint64_t leader_of(const exact_sets& self, const kept_row& record)
+// The offset of the base's record. If the row is kept by itself, the offset of its own record.
+inline std::uint64_t base_of(const exact_sets& self, const kept_row& record)
 {
     return record.base != nowhere ? record.base : self.record_offsets[record.row & self.offset_mask];
 }

@@ -198,7 +198,7 @@ throw_chosen(Chooses chooses, u32* slots, u32 num_hashes, const u32* lo, const u
 
 #if defined(MINHASH_AVX512)
 // The lowest byte of each of the 64 lanes in `words`, in the same order.
-MINHASH_INLINE __m512i upper_bits(const vec (&words)[4])
+MINHASH_INLINE __m512i lowest_bytes(const vec (&words)[4])
 {
     static constexpr byte_table<64> order([](std::size_t index) { return index % 32 * 4; });
 
@@ -226,7 +226,7 @@ void throw_promising(u32* slots, u32 num_hashes, const u32* lo, const u32* hi, s
             vec upper[4];
             for (u32 part = 0; part < 4; part++)
                 upper[part] = smaller(load(slots + half * 64 + part * 16), splat(0x7FFFFFFF)) >> 23;
-            bounds[half] = upper_bits(upper);
+            bounds[half] = lowest_bytes(upper);
         }
         const std::size_t to = smaller(count, from + elements_between_looks);
         for (std::size_t at = from; at < to; at += 64) {
@@ -238,8 +238,8 @@ void throw_promising(u32* slots, u32 num_hashes, const u32* lo, const u32* hi, s
                 slot[part] = slot_of(code[part], load(hi + at + part * 16), 0, k);
                 upper[part] = code[part] >> 23;
             }
-            const __m512i held = _mm512_permutex2var_epi8(bounds[0], upper_bits(slot), bounds[1]);
-            u64 kept = _mm512_cmple_epu8_mask(upper_bits(upper), held);
+            const __m512i held = _mm512_permutex2var_epi8(bounds[0], lowest_bytes(slot), bounds[1]);
+            u64 kept = _mm512_cmple_epu8_mask(lowest_bytes(upper), held);
             if (to - at < 64)
                 kept &= (1ull << (to - at)) - 1;
             for (u32 part = 0; part < 4; part++, kept >>= 16) {

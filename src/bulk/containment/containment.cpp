@@ -44,6 +44,7 @@ containment_part start_part(row_set& rows)
     made.witness_at = find_shared<std::uint64_t>(rows, shared.witness_at);
     made.order = find_shared<std::uint32_t>(rows, shared.order);
     made.counts = {find_shared<std::uint16_t>(rows, shared.counts), shared.counters - 1};
+    made.classes = {find_shared<std::uint8_t>(rows, shared.counts), shared.counters - 1};
     rows.set_sizes = made.sizes;
     made.current_row = no_row;
     made.set.owner = rows.owner;
@@ -141,7 +142,7 @@ void record_row(containment_part& self, witness_choice& choice, byte_store& stor
     self.sizes[row] = size;
     self.digests[row] = digest;
     self.witness_at[row] = std::uint64_t{self.rows->member} << member_shift | store.size;
-    const auto tags = choose_witnesses(choice, self.counts, self.set, salt_of(*self.rows, row), plan_for(self, size));
+    const auto tags = choose_witnesses(choice, self.classes, self.set, salt_of(*self.rows, row), plan_for(self, size));
     append(store, tags.data(), tags.size_bytes());
 }
 
@@ -446,9 +447,10 @@ void find_contained_pairs(row_set& rows, bool crossing, pair_sink emit)
     if (find_shared<shared_containment>(rows, rows.shared->by_itself)->marking)
         do_step(rows, mark_sought_of_units);
     do_step(rows, count_shingles_of_units);
-    do_step(rows, choose_witnesses_of_units);
     containment_search self = {};
     self.part = start_part(rows);
+    classify(*rows.owner, self.part.counts);
+    do_step(rows, choose_witnesses_of_units);
     self.emit = emit;
     shared_containment& shared = *self.part.shared;
     self.witnesses = open_left(rows, shared.witnesses);

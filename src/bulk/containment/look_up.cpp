@@ -70,7 +70,7 @@ void keep_shingles(containment_lookup& self, std::uint32_t ordinal, std::uint32_
     grow(owner, self.frequencies, 0, count);
     std::uint64_t* const frequencies = self.frequencies.values;
     for (std::size_t i = 0; const std::uint64_t element : self.other.elements())
-        frequencies[i++] = make_entry(self.counts.frequency(element), number_for_filter(element));
+        frequencies[i++] = make_entry(self.classes.of(element), number_for_filter(element));
     std::sort(frequencies, frequencies + count);
     auto* const kept = allocate<std::uint32_t>(owner, count);
     for (std::size_t i = 0; i < count; i++)
@@ -192,13 +192,14 @@ std::size_t find_posting_lists(containment_lookup& self, std::uint32_t row)
         tag = static_cast<std::uint32_t>(cell_of(index, tag) & index.mask);
         __builtin_prefetch(&index.starts[tag]);
     }
+    constexpr std::size_t ordinals_in_a_line = 16;
     std::size_t count = 0;
     grow(*self.rows->owner, self.posting_lists, 0, known.size());
     for (const std::uint32_t bucket : known) {
         const std::span ordinals(index.postings + index.starts[bucket], index.postings + index.starts[bucket + 1]);
         self.posting_lists.values[count] = ordinals;
-        if (!ordinals.empty())
-            __builtin_prefetch(&ordinals.back());
+        for (std::size_t from = 0; from < ordinals.size(); from += ordinals_in_a_line)
+            __builtin_prefetch(&ordinals[from]);
         count += !ordinals.empty();
     }
     return count;

@@ -46,6 +46,7 @@ struct containment_part {
     std::uint64_t* witness_at;
     std::uint32_t* order;
     shingle_counts counts;
+    shingle_classes classes; // the same memory, once all rows have been counted
 
     growing<std::uint8_t> text;
     std::uint32_t current_row; // the current row: the row that was read last; or no_row

@@ -37,6 +37,7 @@ constexpr std::size_t class_of(std::uint16_t frequency) noexcept
 }
 
 constexpr std::size_t frequency_classes = class_of(most_counts) + 1;
+static_assert(frequency_classes <= std::numeric_limits<std::uint8_t>::max());
 
 // The largest k for which P(fewer than k of the `drawn` shingles are shared) is at most `missed`.
 std::uint32_t least_drawn(std::uint64_t pool, std::uint64_t shared, std::uint32_t drawn, double missed) noexcept
@@ -123,8 +124,19 @@ void each_piece(host& owner, std::size_t count, Take&& take)
     }
 }
 
+shingle_classes classify(host& owner, const shingle_counts& counts)
+{
+    // A class is written where the count has already been read.
+    auto* const classes = reinterpret_cast<std::uint8_t*>(counts.values);
+    each_piece(owner, counts.mask + 1, [&](std::size_t from, std::size_t end) {
+        for (std::size_t i = from; i < end; i++)
+            classes[i] = static_cast<std::uint8_t>(class_of(std::min(counts.values[i], most_counts)));
+    });
+    return {classes, counts.mask};
+}
+
 std::span<const std::uint32_t> choose_witnesses(witness_choice& choice,
-                                                const shingle_counts& counts,
+                                                const shingle_classes& of_shingles,
                                                 const distinct_elements& set,
                                                 std::uint64_t salt,
                                                 const size_plan& plan)
@@ -136,10 +148,9 @@ std::span<const std::uint32_t> choose_witnesses(witness_choice& choice,
     std::uint8_t* const classes = choice.classes.values;
     std::uint64_t of_class[frequency_classes] = {};
     each_piece(owner, elements.size(), [&](std::size_t from, std::size_t end) {
-        // Most counters are not in the cache. Nothing in this loop waits for them, so many are fetched at the same
-        // time.
+        // Most classes are not in the cache. Nothing in this loop waits for them, so many are fetched at the same time.
         for (std::size_t i = from; i < end; i++)
-            classes[i] = static_cast<std::uint8_t>(class_of(counts.frequency(elements[i])));
+            classes[i] = of_shingles.of(elements[i]);
         for (std::size_t i = from; i < end; i++)
             of_class[classes[i]]++;
     });
@@ -171,10 +182,10 @@ std::span<const std::uint32_t> choose_witnesses(witness_choice& choice,
     assert(kept >= count);
     keep_smallest();
     choice.most_mark = std::max(choice.most_mark, limit);
-    // Sort the tags by the counts of their shingles, the rarest first. For this, each mark becomes a count and a tag.
+    // Sort the tags by the classes of their shingles, the rarest first. For this, each mark becomes a class and a tag.
     grow(owner, choice.tags, 0, count);
     for (std::size_t i = 0; i < count; i++)
-        marks[i] = std::uint64_t{counts.frequency(marks[i] ^ salt)} << 32 | tag_of(marks[i]);
+        marks[i] = std::uint64_t{of_shingles.of(marks[i] ^ salt)} << 32 | tag_of(marks[i]);
     std::sort(marks, marks + count);
     for (std::size_t i = 0; i < count; i++)
         choice.tags.values[i] = static_cast<std::uint32_t>(marks[i]);
@@ -184,12 +195,13 @@ std::span<const std::uint32_t> choose_witnesses(witness_choice& choice,
 std::size_t buckets_for(std::uint64_t indexed) noexcept { return std::bit_ceil(indexed / 2 + 1); }
 
 // The binary logarithm of the number of the filter's words. Unless the limit makes the filter smaller, it has at least
-// 16 bits for each indexed witness.
+// four bits for each indexed witness. Most tags are witnesses of several rows. A larger filter would not stay in the
+// cache.
 int filter_bits(std::uint64_t indexed) noexcept
 {
     constexpr int least = 10;
     constexpr int most = 24;
-    return std::clamp(static_cast<int>(std::bit_width(indexed / 2)), least, most);
+    return std::clamp(static_cast<int>(std::bit_width(indexed / 8)), least, most);
 }
 
 std::size_t filter_words(std::uint64_t indexed) noexcept { return std::size_t{1} << filter_bits(indexed); }

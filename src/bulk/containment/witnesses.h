@@ -67,10 +67,19 @@ struct shingle_counts {
     // The low bits of a hash choose the counter. The highest bits choose the witnesses, so these bits vary little among
     // witnesses.
     std::uint16_t& of(std::uint64_t element) const noexcept { return values[element & mask]; }
-
-    // Processes that increment a counter at the same time can make it larger than most_counts.
-    std::uint16_t frequency(std::uint64_t element) const noexcept { return std::min(of(element), most_counts); }
 };
+
+// The frequency class of each shingle, chosen by the same bits. A class has one byte, so that more of them are in the
+// cache.
+struct shingle_classes {
+    const std::uint8_t* values;
+    std::size_t mask;
+
+    std::uint8_t of(std::uint64_t element) const noexcept { return values[element & mask]; }
+};
+
+// Replaces the counts, when all rows have been counted, by classes.
+shingle_classes classify(host& owner, const shingle_counts& counts);
 
 // How many of so many rows are counted. If there are two queries, a row is counted faster than it is looked up, but not
 // much, so fewer rows are counted.
@@ -92,7 +101,7 @@ struct witness_choice {
 // `salt` (salt_of()) into marks. Rows of different scopes have different salts, so they have equal marks only by
 // chance.
 std::span<const std::uint32_t> choose_witnesses(witness_choice& choice,
-                                                const shingle_counts& counts,
+                                                const shingle_classes& of_shingles,
                                                 const distinct_elements& set,
                                                 std::uint64_t salt,
                                                 const size_plan& plan);

@@ -1,7 +1,7 @@
 -- Tests the job of doc/every-night.md. A table grows for thirty nights, and each night the clusters are refreshed, with
--- a log. On two of three nights, the refresh is told which rows have changed. On some days, a reviewer looks at clusters
--- and tells rows apart, or takes that back. Each night, the clusters must equal those that lsh_clusters() finds, must
--- keep their numbers, and must have no two rows together that the reviewer has told apart.
+-- a log. On two of three nights, the refresh is told which rows have changed. On some days, a reviewer tells rows of a
+-- cluster apart, or takes that back. Each night, the clusters must equal those that lsh_clusters() finds, must keep
+-- their numbers, and must have no two rows together that the reviewer has told apart.
 
 SET client_min_messages = warning;
 CREATE SCHEMA thirty_nights;

@@ -114,7 +114,7 @@ CREATE FUNCTION _lsh_kept_touched(k _lsh_kept, fresh text[], distinct_fresh text
 DECLARE
     looked_up text := @extschema@._lsh_kept_subset(k, k.columns, distinct_fresh);
 BEGIN
-    IF k.everything OR cardinality(fresh) = 0 THEN
+    IF cardinality(fresh) = 0 THEN
         RETURN;
     ELSIF cardinality(distinct_fresh) * k.rows_of_lookup <= k.rows_expected THEN
         RETURN QUERY SELECT component FROM @extschema@._lsh_kept_rows(concat('SELECT DISTINCT t.component
@@ -218,13 +218,14 @@ CREATE FUNCTION _lsh_kept_result(k _lsh_kept, told text[],
     OUT heir_cluster bigint, OUT counts boolean, OUT is_made boolean,
     OUT cluster_id bigint, OUT representative text, OUT similarity double precision, OUT component bigint)
     RETURNS SETOF record
-    LANGUAGE sql STABLE PARALLEL UNSAFE ROWS 100 SET search_path = pg_catalog, pg_temp AS $$
+    LANGUAGE sql STABLE PARALLEL UNSAFE ROWS 100 SET search_path = pg_catalog, pg_temp SET enable_mergejoin = off AS $$
 WITH changes AS MATERIALIZED (
     SELECT * FROM @extschema@._lsh_kept_changes(k, told)
 ), touched AS MATERIALIZED (
     SELECT old_component AS component FROM changes WHERE was_here AND NOT k.everything
-    UNION SELECT * FROM @extschema@._lsh_kept_touched(k, ARRAY(SELECT id FROM changes WHERE is_fresh),
-        ARRAY(SELECT min(id) FROM changes WHERE is_fresh GROUP BY content_hash))
+    UNION SELECT t.* FROM (SELECT WHERE NOT k.everything) AS part, LATERAL @extschema@._lsh_kept_touched(k,
+        ARRAY(SELECT id FROM changes WHERE is_fresh),
+        ARRAY(SELECT min(id) FROM changes WHERE is_fresh GROUP BY content_hash)) AS t
 ), joined AS MATERIALIZED (
     SELECT c.id, j.cluster_id, j.representative, j.similarity, t.component
     FROM (SELECT min(id) AS id FROM changes HAVING count(*) = 1 AND bool_and(is_fresh AND NOT was_here)) AS c,
@@ -238,26 +239,32 @@ WITH changes AS MATERIALIZED (
 ), members AS MATERIALIZED (
     SELECT * FROM @extschema@._lsh_kept_members(k, CASE WHEN NOT k.everything
         THEN ARRAY(SELECT id FROM region WHERE is_here) END)
+), placed AS MATERIALIZED (
+    SELECT r.*, m.key, m.representative, m.similarity FROM region AS r LEFT JOIN members AS m USING (id)
 ), parts AS MATERIALIZED (
     SELECT old_cluster, key, rows,
         CASE WHEN sum(same_rows) OVER (PARTITION BY old_cluster) = 0 THEN rows ELSE same_rows END AS same_rows
-    FROM (SELECT r.old_cluster, m.key, count(*) AS rows, count(*) FILTER (WHERE NOT r.is_fresh) AS same_rows
-          FROM region AS r JOIN members AS m USING (id) WHERE r.was_here GROUP BY r.old_cluster, m.key) AS p
+    FROM (SELECT old_cluster, key, count(*) AS rows, count(*) FILTER (WHERE NOT is_fresh) AS same_rows
+          FROM placed WHERE was_here AND key IS NOT NULL GROUP BY old_cluster, key) AS p
 ), heirs AS MATERIALIZED (
     SELECT DISTINCT ON (old_cluster) old_cluster, key FROM parts ORDER BY old_cluster, same_rows DESC, rows DESC, key
 ), numbers AS MATERIALIZED (
-    SELECT key, oldest IS NULL AS is_made,
-        coalesce(oldest, k.last_cluster_id + row_number() OVER (PARTITION BY oldest IS NULL ORDER BY key)) AS cluster_id
-    FROM (SELECT m.key, min(h.old_cluster) AS oldest FROM (SELECT DISTINCT key FROM members) AS m
-          LEFT JOIN heirs AS h USING (key) GROUP BY m.key) AS n
+    SELECT key, is_made, cluster_id, min(cluster_id) OVER (PARTITION BY component_key) AS component
+    FROM (SELECT key, component_key, oldest IS NULL AS is_made,
+              coalesce(oldest, k.last_cluster_id + row_number() OVER (PARTITION BY oldest IS NULL ORDER BY key))
+                  AS cluster_id
+          FROM (SELECT m.key, m.component_key, min(h.old_cluster) AS oldest
+                FROM (SELECT DISTINCT key, component_key FROM members) AS m LEFT JOIN heirs AS h USING (key)
+                GROUP BY m.key, m.component_key) AS o) AS n
 )
 SELECT r.id, r.content_hash, r.is_fresh, r.was_here, r.old_cluster, r.old_representative, r.old_similarity,
-    r.old_component, r.old_hash, i.cluster_id, p.same_rows > 0, n.is_made, n.cluster_id, m.representative, m.similarity,
-    min(n.cluster_id) OVER (PARTITION BY m.component_key)
-FROM region AS r LEFT JOIN (members AS m JOIN numbers AS n USING (key)) USING (id)
+    r.old_component, r.old_hash, i.cluster_id, p.same_rows > 0, n.is_made, n.cluster_id, r.representative, r.similarity,
+    n.component
+FROM placed AS r LEFT JOIN numbers AS n USING (key)
     LEFT JOIN (heirs AS h JOIN numbers AS i USING (key)) USING (old_cluster)
-    LEFT JOIN parts AS p ON p.old_cluster = r.old_cluster AND p.key = m.key
-WHERE @extschema@._lsh_kept_unique((SELECT id FROM members GROUP BY id HAVING count(*) > 1 LIMIT 1))
+    LEFT JOIN parts AS p ON p.old_cluster = r.old_cluster AND p.key = r.key
+WHERE (SELECT count(*) FROM placed) = (SELECT count(*) FROM region)
+    OR @extschema@._lsh_kept_unique((SELECT id FROM members GROUP BY id HAVING count(*) > 1 LIMIT 1))
 UNION ALL
 SELECT c.id, c.content_hash, true, false, NULL, NULL, NULL, NULL, NULL, NULL, NULL, false, j.cluster_id,
     j.representative,

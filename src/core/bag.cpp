@@ -76,6 +76,7 @@ bool start_next_pass(bag_counter& self) noexcept
     if (self.overflowed && self.entries < most) {
         self.entries = std::min(self.entries * growth, most);
     } else if (self.overflowed) {
+        assert(self.range_bits < 63); // only shingles of one cell have all bits in common
         self.range_bits++;
         self.range *= 2;
     } else {

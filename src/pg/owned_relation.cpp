@@ -47,33 +47,26 @@ void require_owner(const FormData_pg_class& form)
         aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(form.relkind), NameStr(form.relname));
 }
 
-Oid owner_of_database()
+// The owner in the catalog's row of this OID.
+template <typename Row>
+Oid owner_in(int catalog, Oid id, Oid Row::*owner)
 {
-    const HeapTuple found = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(MyDatabaseId));
+    const HeapTuple found = SearchSysCache1(catalog, ObjectIdGetDatum(id));
     if (!HeapTupleIsValid(found))
-        elog(ERROR, "cache lookup failed for database %u", MyDatabaseId);
-    const Oid owner = reinterpret_cast<Form_pg_database>(GETSTRUCT(found))->datdba;
+        elog(ERROR, "cache lookup failed for database or schema %u", id);
+    const Oid of = reinterpret_cast<const Row*>(GETSTRUCT(found))->*owner;
     ReleaseSysCache(found);
-    return owner;
-}
-
-Oid owner_of_schema(Oid schema)
-{
-    const HeapTuple found = SearchSysCache1(NAMESPACEOID, ObjectIdGetDatum(schema));
-    if (!HeapTupleIsValid(found))
-        elog(ERROR, "cache lookup failed for schema %u", schema);
-    const Oid owner = reinterpret_cast<Form_pg_namespace>(GETSTRUCT(found))->nspowner;
-    ReleaseSysCache(found);
-    return owner;
+    return of;
 }
 
 // The owner of a schema may rename it and make another of its name. Superusers and the owner of the database are
 // trusted by all who use the database.
 void require_trusted_schema(const FormData_pg_class& form)
 {
-    const Oid owner = owner_of_schema(form.relnamespace);
-    if (owner == form.relowner || owner == ROLE_PG_DATABASE_OWNER || owner == owner_of_database() ||
-        superuser_arg(owner) || isAnyTempNamespace(form.relnamespace))
+    const Oid owner = owner_in(NAMESPACEOID, form.relnamespace, &FormData_pg_namespace::nspowner);
+    if (owner == form.relowner || owner == ROLE_PG_DATABASE_OWNER ||
+        owner == owner_in(DATABASEOID, MyDatabaseId, &FormData_pg_database::datdba) || superuser_arg(owner) ||
+        isAnyTempNamespace(form.relnamespace))
         return;
     ereport(
         ERROR,

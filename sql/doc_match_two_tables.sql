@@ -77,15 +77,21 @@ CREATE TABLE other_list AS
     UNION ALL SELECT i, word('given' || i) || ' ' || word('family' || i), word('street' || i) || ' Street ' || i % 60
     FROM generate_series(5001, 6000) i;
 WITH matches AS (
-    SELECT *, row_number() OVER (PARTITION BY left_id ORDER BY similarity DESC, right_id) = 1
-              AND row_number() OVER (PARTITION BY right_id ORDER BY similarity DESC, left_id) = 1 AS best
-    FROM lsh_pairs($$SELECT id, concat_ws(' ', given, family, address) FROM list$$, threshold => 0.2, shingle_size => 3,
-                   other_query => $$SELECT id, concat_ws(' ', name, address) FROM other_list$$))
-SELECT threshold, round(2.0 * count(*) FILTER (WHERE left_id = right_id) / (count(*) + 2000), 3) AS f1_of_all_pairs,
-       round(2.0 * count(*) FILTER (WHERE best AND left_id = right_id) / (count(*) FILTER (WHERE best) + 2000), 3)
-       AS f1_one_to_one
-FROM matches JOIN unnest('{0.2, 0.3, 0.35, 0.5}'::float8[]) AS threshold ON similarity >= threshold
-GROUP BY threshold ORDER BY threshold;
+    SELECT weighting, similarity, left_id = right_id AS right_one,
+           row_number() OVER (PARTITION BY weighting, left_id ORDER BY similarity DESC, right_id) = 1
+           AND row_number() OVER (PARTITION BY weighting, right_id ORDER BY similarity DESC, left_id) = 1 AS best
+    FROM unnest('{none,idf}'::text[]) weighting,
+         lsh_pairs($$SELECT id, concat_ws(' ', given, family, address) FROM list$$, threshold => 0.2, shingle_size => 3,
+                   weight => weighting, other_query => $$SELECT id, concat_ws(' ', name, address) FROM other_list$$)),
+measured AS (
+    SELECT threshold, weighting,
+           round(2.0 * count(*) FILTER (WHERE right_one) / (count(*) + 2000), 3) AS f1_of_all_pairs,
+           round(2.0 * count(*) FILTER (WHERE best AND right_one) / (count(*) FILTER (WHERE best) + 2000), 3)
+           AS f1_one_to_one
+    FROM matches JOIN unnest('{0.2,0.3,0.35,0.5}'::float8[]) threshold ON similarity >= threshold GROUP BY 1, 2)
+SELECT threshold, plain.f1_of_all_pairs, plain.f1_one_to_one, idf.f1_one_to_one AS by_idf
+FROM measured plain JOIN measured idf USING (threshold)
+WHERE (plain.weighting, idf.weighting) = ('none', 'idf') ORDER BY threshold;
 
 SELECT id, name FROM customers
 WHERE minhash_similar(minhash(label, shingle_size => 3),

@@ -129,6 +129,7 @@ bench:
 	test/bench/upkeep_bench.sh build/test/make_texts
 	test/bench/index_bench.sh build/test/make_texts
 	test/bench/bulk_bench.sh build/test/make_pairs
+	test/bench/contained_bench.sh build/test/make_texts
 	test/bench/readme_bench.sh build/test/make_pairs
 
 # The section `large` of index_bench.sh, with ten million signatures: takes half an hour and 16 GB of memory.

@@ -198,7 +198,7 @@ void find_same(containment_search& self)
     host& owner = *part.rows->owner;
     row_set& rows = *part.rows;
     const std::uint32_t indexed = part.shared->indexed;
-    std::uint32_t* const leaders = allocate<std::uint32_t>(owner, rows.count); // the first row with each number
+    std::uint32_t* const leaders = allocate<std::uint32_t>(owner, indexed); // the first row with each number
     numbering numbers = start_numbering(owner);
     std::iota(rows.leader + indexed, rows.leader + rows.count, indexed);
     for (std::uint32_t row = 0; row < indexed; row++) {
@@ -215,13 +215,13 @@ void find_same(containment_search& self)
     do_step(rows, compare_same_of_units);
 
     std::uint32_t* const last = leaders; // for each leader, the last row with this leader so far
-    for (std::uint32_t row = 0; row < rows.count; row++) {
+    std::fill_n(rows.next, rows.count, no_row);
+    for (std::uint32_t row = 0; row < indexed; row++) {
         pause(owner);
         const std::uint32_t leader = rows.leader[row];
         if (leader != row)
             rows.next[last[leader]] = row;
         last[leader] = row;
-        rows.next[row] = no_row;
     }
     release(owner, leaders);
 }

@@ -27,6 +27,7 @@ struct task {
     std::uint32_t max_bucket;            // buckets of more rows are left out; 0: no limit
     bool scoped;                         // rows can be near only rows of the same scope
     bool sets_only = false;              // texts are compared as sets, and not signed
+    bool weighted = false;               // for sets_only: weighted (weighted.h), or one contains the other
     double recall = 0.99;                // the share of near pairs that an exact task should find
     bool whole_slots = false;            // signatures of texts are kept with all their bits, even in exact tasks
     bool given = false;                  // rows arrive as signatures, not as texts

@@ -27,8 +27,22 @@ step* const all_steps[] = {sign_units,
 // How many bytes of shared memory each row needs: 4 for its leader, 4 for its next twin, 4 for its scope, and 4 for its
 // root or for its first row in the second query.
 constexpr std::size_t shared_row_bytes = 16;
-constexpr std::size_t shared_set_bytes = 64;           // at most, additional bytes for each row of sets_only tasks
 constexpr std::size_t shared_member_bytes = 64 * 1024; // for the store_notes of each process
+
+// At most how many more bytes the arrays of a sets_only task need. If it looks for rows of one query within those of
+// another, only the rows of the first query need much.
+std::size_t bytes_of_sets(const row_set& rows)
+{
+    constexpr std::size_t of_weighted = 56;
+    constexpr std::size_t of_containing = 4;
+    constexpr std::size_t of_contained = 20;
+    if (!rows.task.sets_only)
+        return 0;
+    if (rows.task.weighted)
+        return rows.count * of_weighted;
+    const std::uint32_t contained = rows.first_count > 0 ? rows.first_count : rows.count;
+    return rows.count * of_containing + contained * of_contained;
+}
 
 // Does without workers if shared memory has no room for the data that cannot go to a file.
 void check_shared_memory(row_set& rows)
@@ -36,7 +50,7 @@ void check_shared_memory(row_set& rows)
     host& owner = *rows.owner;
     if (owner.sharing)
         owner.keep_sharing(owner,
-                           rows.count * (shared_row_bytes + (rows.task.sets_only ? shared_set_bytes : 0)) +
+                           rows.count * shared_row_bytes + bytes_of_sets(rows) +
                                static_cast<std::size_t>(owner.most_workers) * shared_member_bytes);
 }
 

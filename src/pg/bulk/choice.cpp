@@ -151,6 +151,7 @@ bulk::task make_task(const bulk_call& call, const scheme& scheme)
         .max_bucket = static_cast<std::uint32_t>(wanted.max_bucket),
         .scoped = call.scope_column > 0,
         .sets_only = wanted.sets_only,
+        .weighted = wanted.weighted,
         .recall = recall,
         .whole_slots = wanted.whole_slots,
     };

@@ -169,7 +169,7 @@ void count_met(rare_lookup& self,
     float* const scores = self.scores;
     for (const std::uint32_t* at = find_posting(bucket, make_posting(kind, from)); at < end && *at < last; at++) {
         float& score = scores[*at & (most_places - 1)];
-        score += score != 0 ? weight : 0; // without a jump, which could not be predicted
+        score += score != 0 ? weight : 0;
     }
 }
 

@@ -47,9 +47,9 @@ void require_owner(const FormData_pg_class& form)
         aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(form.relkind), NameStr(form.relname));
 }
 
-// The owner in the catalog's row of this OID.
+// The owner in the catalog's row of this OID. (PostgreSQL 19 has a type of its own for the catalog's number.)
 template <typename Row>
-Oid owner_in(int catalog, Oid id, Oid Row::*owner)
+Oid owner_in(auto catalog, Oid id, Oid Row::*owner)
 {
     const HeapTuple found = SearchSysCache1(catalog, ObjectIdGetDatum(id));
     if (!HeapTupleIsValid(found))

@@ -182,6 +182,12 @@ DELETE FROM "logged %s".letters;
 RESET ROLE;
 SELECT count(*) AS noted, (SELECT count(*) FROM "logged %s".bait) AS bait FROM "logged %s"."not ""k""";
 SELECT pg_temp.error_of('SELECT _lsh_kept_note()');
+-- The owner of a schema could put another table in the place of the clusters while a TRUNCATE notes their rows.
+CREATE SCHEMA of_clerk AUTHORIZATION regress_lsh_clerk;
+ALTER TABLE "logged %s"."k ""x""" SET SCHEMA of_clerk;
+SELECT split_part(pg_temp.error_of('TRUNCATE of_clerk."k ""x"""'), E'\n', 1) AS error;
+ALTER TABLE of_clerk."k ""x""" SET SCHEMA "logged %s";
+DROP SCHEMA of_clerk;
 -- The table of what is to be logged goes with the clusters.
 DROP TABLE "logged %s".bait CASCADE;
 SELECT split_part(pg_temp.error_of('DROP TABLE "logged %s"."not ""k"""'), E'\n', 1) AS error;

@@ -466,7 +466,7 @@ BEGIN
         @extschema@._lsh_kept_settings_table(TG_RELID)), ' WHERE is_logging) ON CONFLICT DO NOTHING');
     IF TG_OP <> 'INSERT' THEN
         EXECUTE concat(insertion, 'cluster_id, representative FROM ',
-            CASE TG_OP WHEN 'TRUNCATE' THEN CAST(CAST(TG_RELID AS regclass) AS text) ELSE 'old_rows' END, condition);
+            CASE TG_OP WHEN 'TRUNCATE' THEN @extschema@._lsh_kept_locked_name(TG_RELID) ELSE 'old_rows' END, condition);
     END IF;
     IF TG_OP IN ('INSERT', 'UPDATE') THEN
         EXECUTE concat(insertion, 'NULL, NULL FROM new_rows', condition);
@@ -483,11 +483,13 @@ DECLARE
 BEGIN
     IF to_log IS NULL THEN
         EXECUTE format('CREATE TABLE %1$s (id %2$s PRIMARY KEY, cluster_id bigint
-            DEFAULT CAST(CAST(%3$L AS regclass) AS bigint), representative %2$s)', name, k.id_type, k.target);
+            DEFAULT CAST(CAST(%3$L AS regclass) AS bigint), representative %2$s)', name, k.id_type,
+            CAST(clusters AS oid));
         to_log := name;
         EXECUTE (SELECT string_agg(format('CREATE TRIGGER %I %s ON %s %s FOR EACH STATEMENT
                 WHEN (CAST(%L AS regclass) IS NOT NULL) EXECUTE FUNCTION %s._lsh_kept_note()',
-                'lsh_log_' || lower(split_part(event, ' ', 2)), event, k.target, tables, name, '@extschema@'), ';')
+                'lsh_log_' || lower(split_part(event, ' ', 2)), event, k.target, tables, CAST(to_log AS oid),
+                '@extschema@'), ';')
             FROM unnest('{BEFORE TRUNCATE,AFTER INSERT,AFTER DELETE,AFTER UPDATE}'::text[],
                 ARRAY['', 'REFERENCING NEW TABLE AS new_rows', 'REFERENCING OLD TABLE AS old_rows',
                     'REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows']) AS t(event, tables));

@@ -15,6 +15,8 @@ perl -0777 -ne '
         (my $pattern = $phrase) =~ s/ /\\s+/g;
         push @wrong, "has $phrase" if /\b$pattern\b(?!\s*\()/i;
     }
+    push @wrong, "makes a name from a regclass: _lsh_locked_name() and _lsh_kept_locked_name() give names that last"
+        if /\bAS\s+regclass\)\s+AS\s+text\)|::\s*regclass\s*::\s*text/i;
     while (/CREATE\s+(?:OR\s+REPLACE\s+)?(FUNCTION|AGGREGATE)\s+(\w+)(.*?);/gsi) {
         my ($kind, $name, $text) = ($1, $2, $3);
         push @wrong, "$name does not state whether it is PARALLEL SAFE"

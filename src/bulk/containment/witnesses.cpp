@@ -148,7 +148,8 @@ std::span<const std::uint32_t> choose_witnesses(witness_choice& choice,
     std::uint8_t* const classes = choice.classes.values;
     std::uint64_t of_class[frequency_classes] = {};
     each_piece(owner, elements.size(), [&](std::size_t from, std::size_t end) {
-        // Most classes are not in the cache. Nothing in this loop waits for them, so many are fetched at the same time.
+        // Most classes have to be fetched from memory. No turn of this loop depends on an earlier one, so the processor
+        // fetches many at a time.
         for (std::size_t i = from; i < end; i++)
             classes[i] = of_shingles.of(elements[i]);
         for (std::size_t i = from; i < end; i++)

@@ -40,9 +40,11 @@ interval pairs_between(const anchor_counts& counts, double pairs, double left_ou
     const double of_others = (1 - counts.share) * counts.seen_squares / std::pow(counts.share * counts.anchors, 2);
     const double factor = std::exp(std::min(quantile * std::sqrt(of_anchors + of_others) / mean, 50.0));
     const double seen = pairs * counts.anchors / counts.rows * counts.share; // at least so many different pairs
-    // Rows that are like no anchor may have no pairs: so many rows have an anchor with a probability of 95%.
-    const double likely = 1 - left_out * std::min(1.0, 3 / counts.anchors);
-    return {std::max(seen, pairs / factor * likely), std::min(most, pairs * factor + left_out * unseen_pairs(counts))};
+    // Rows of a kind that no anchor has may have no pairs. With a probability of 95%, they are at most 3 / anchors of
+    // all rows, so at least this share of the rows is of a kind that an anchor has.
+    const double seen_kinds = 1 - left_out * std::min(1.0, 3 / counts.anchors);
+    return {std::max(seen, pairs / factor * seen_kinds),
+            std::min(most, pairs * factor + left_out * unseen_pairs(counts))};
 }
 
 } // namespace

@@ -40,6 +40,8 @@ std::size_t bytes_of_sets(const row_set& rows)
         return 0;
     if (rows.task.weighted)
         return rows.count * of_weighted;
+    // first_count is 0 if there is one query, and also if the first of two has no rows. More memory than needed does no
+    // harm then, because there are no pairs.
     const std::uint32_t contained = rows.first_count > 0 ? rows.first_count : rows.count;
     return rows.count * of_containing + contained * of_contained;
 }

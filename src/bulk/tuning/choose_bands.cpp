@@ -50,13 +50,14 @@ int bands_for(double threshold, int rows, double recall, int most) noexcept
     return 0;
 }
 
-// How many slots of two signatures must agree: of so many hashes, and at the start of so many slots. (Computed once for
-// each number of hashes, because this takes longer than the rest.)
+// How many slots of two signatures have to agree if the signatures may be near: in all, and among the first ones, which
+// are compared first. It depends on the number of hashes only, and takes longer to compute than the rest of a
+// prediction, so it is computed once for all bandings.
 struct agreement_wanted {
     int num_hashes;
-    int least;
-    int start;
-    int least_at_start;
+    int least;          // of all num_hashes slots
+    int start;          // how many slots are compared first
+    int least_at_start; // of these
 };
 
 agreement_wanted agreement_for(const bands_wanted& wanted, int num_hashes) noexcept

@@ -13,7 +13,7 @@ namespace {
 
 bool is_scan(const Plan* plan) { return IsA(plan, SeqScan) || IsA(plan, IndexScan) || IsA(plan, BitmapHeapScan); }
 
-// The Append on top of a plan that only runs scans, whatever happens while it runs; otherwise null.
+// The Append on top of a plan that runs some scans, all of them, one after another; null if the plan is anything else.
 const Append* append_of_scans(const PlannedStmt* planned)
 {
     const Plan* const top = planned->planTree;

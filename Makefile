@@ -30,8 +30,9 @@ PG_CXXFLAGS = -std=c++20 -fno-exceptions -fno-rtti -fvisibility=hidden -Wno-regi
               -Wall -Wextra -Wno-unused-parameter $(SANITIZE)
 
 # On hardened distributions (-D_GLIBCXX_ASSERTIONS), the library needs the C++ runtime. Elsewhere, --as-needed drops the
-# runtime. The standard library's templates are visible whatever -fvisibility says, so the map hides them.
-SHLIB_LINK  = -lstdc++ -Wl,--version-script=$(root)/src/exports.map $(SANITIZE)
+# runtime. The standard library's templates are visible whatever -fvisibility says, so the map hides them. pg/crew.cpp
+# reads the library's build id.
+SHLIB_LINK  = -lstdc++ -Wl,--build-id=sha1 -Wl,--version-script=$(root)/src/exports.map $(SANITIZE)
 
 EXTRA_CLEAN = build $(OBJS:.o=.d)
 

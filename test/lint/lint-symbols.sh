@@ -52,7 +52,7 @@ wanted=$(
 exported=$(nm -D --defined-only "$library" | names)
 wrong "$library exports what is no SQL function" "$(
     comm -13 <(printf '%s\n' "$wanted") <(printf '%s\n' "$exported") |
-        grep -vxE 'Pg_magic_func|_PG_init|minhash_lsh_(help|build)' | c++filt)"
+        grep -vxE 'Pg_magic_func|_PG_init|minhash_lsh_(bulk|build)_worker' | c++filt)"
 wrong "SQL functions that $library does not export" "$(
     comm -23 <(printf '%s\n' "$wanted") <(printf '%s\n' "$exported"))"
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "pg/bulk/reread.h"
+#include "pg/crew.h"
 #include "pg/progress.h"
 #include "pg/text_reader.h"
 
@@ -16,8 +17,6 @@ extern "C" {
 #include "utils/dsa.h"
 #include "utils/resowner.h"
 }
-
-struct ParallelContext;
 
 namespace minhash::pg {
 
@@ -43,13 +42,11 @@ struct bulk_host : bulk::host {
     dsm_segment* segment;    // null: nothing is shared
     dsa_area* area;
     shared_call* shared;
-    ParallelContext* context;
+    pg::crew crew;
     int member;
     int file_count;
     int started;                             // how many workers were started
     int processes;                           // how many processes the call has; 0: workers were not yet asked for
-    bool helped;                             // workers wait for the next step, or take part in one
-    bool in_step;                            // all processes are in a step, not between steps
     double start_time;                       // this process's CPU time when the call began
     double step_time;                        // this process's CPU time when a step last began or ended
     double shared_time;                      // this process's CPU time spent in steps

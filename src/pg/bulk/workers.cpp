@@ -16,26 +16,20 @@
 
 extern "C" {
 #include "access/parallel.h"
-#include "access/xact.h"
 #include "commands/tablespace.h"
 #include "miscadmin.h"
-#include "storage/barrier.h"
 #include "storage/dsm_impl.h"
 #include "storage/fd.h"
 #include "storage/lwlock.h"
 #include "storage/sharedfileset.h"
-#include "tcop/tcopprot.h"
-#include "utils/backend_status.h"
 
-[[gnu::visibility("default")]] void minhash_lsh_help(dsm_segment*, shm_toc* directory);
+[[gnu::visibility("default")]] void minhash_lsh_bulk_worker(dsm_segment*, shm_toc* directory);
 }
 
 namespace minhash::pg {
 
 // The start of the shared memory segment. The rest of the segment is the beginning of a DSA area, which can grow.
 struct shared_call {
-    Barrier phases; // even phase: between steps; odd: a step is being done
-    bool ended;     // there are no more steps
     bulk::shared_number rows;
     bulk::shared_number scan; // the scan that all processes do now; 0: none
     std::uint64_t first_room; // how much shared memory was free before the call allocated any
@@ -53,8 +47,6 @@ constexpr std::uint64_t least_work = 2 * 1024 * 1024;
 
 constexpr std::size_t first_area = 256 * 1024;
 constexpr std::size_t area_offset = MAXALIGN(sizeof(shared_call));
-constexpr std::uint64_t handle_key = 1;
-constexpr std::uint64_t query_key = 2; // the text of the session's query
 
 // A file's number consists of a mark (if the file is shared), the number of the member that created the file, and a
 // running count of this member's files.
@@ -126,7 +118,6 @@ void start_sharing(bulk::host& host)
     shared_call& call = *self.shared;
     memset(&call, 0, sizeof(call));
     call.first_room = room;
-    BarrierInit(&call.phases, 0);
     for_call(self, [&] {
         SharedFileSetInit(&call.files, self.segment);
         self.area = dsa_create_in_place(area_in(self.segment), first_area, LWTRANCHE_PARALLEL_QUERY_DSA, self.segment);
@@ -139,6 +130,9 @@ void start_sharing(bulk::host& host)
         dsa_set_size_limit(self.area, room / 2);
     self.sharing = true;
 }
+
+// Whether workers wait for the next step, or take part in one.
+bool has_workers(const bulk_host& self) { return self.crew.context != nullptr; }
 
 void end_workers(bulk::host& host);
 
@@ -245,32 +239,14 @@ std::uint32_t start_workers(bulk::host& host, bulk::shared_number rows)
     if (self.processes > 0)
         return static_cast<std::uint32_t>(self.processes);
     call.texts = self.from_texts;
-    const char* const query = debug_query_string != nullptr ? debug_query_string : "";
-    const Size query_bytes = strlen(query) + 1;
-    EnterParallelMode();
-    self.context = CreateParallelContext("minhash_lsh", "minhash_lsh_help", self.most_workers);
-    shm_toc_estimate_chunk(&self.context->estimator, sizeof(dsm_handle));
-    shm_toc_estimate_chunk(&self.context->estimator, query_bytes);
-    shm_toc_estimate_keys(&self.context->estimator, 2);
-    InitializeParallelDSM(self.context);
-    auto* const handle = static_cast<dsm_handle*>(shm_toc_allocate(self.context->toc, sizeof(dsm_handle)));
+    auto* const handle = static_cast<dsm_handle*>(
+        gather(self.crew, "minhash_lsh_bulk_worker", self.most_workers, sizeof(dsm_handle), bulk_wait_event()));
     *handle = dsm_segment_handle(self.segment);
-    shm_toc_insert(self.context->toc, handle_key, handle);
-    void* const copy = shm_toc_allocate(self.context->toc, query_bytes);
-    memcpy(copy, query, query_bytes);
-    shm_toc_insert(self.context->toc, query_key, copy);
-    BarrierAttach(&call.phases);
-    LaunchParallelWorkers(self.context);
-    const int launched = self.context->nworkers_launched;
-    self.started = launched;
-    self.processes = launched + 1;
-    self.helped = launched > 0;
-    elog(DEBUG1, "%d of %d workers started", launched, self.most_workers);
-    if (launched == 0) {
-        BarrierDetach(&call.phases);
-        DestroyParallelContext(self.context);
-        ExitParallelMode();
-    }
+    self.started = launch(self.crew);
+    self.processes = self.started + 1;
+    elog(DEBUG1, "%d of %d workers started", self.started, self.most_workers);
+    if (self.started == 0)
+        dismiss(self.crew);
     return static_cast<std::uint32_t>(self.processes);
 }
 
@@ -281,25 +257,19 @@ void meet_workers(bulk::host& host)
 {
     bulk_host& self = self_of(host);
     unpin(self.again); // WAL replay may be waiting for the pins to be released
-    if (self.in_step)
+    if (self.crew.in_step)
         self.shared_time += cpu_time() - self.step_time;
-    BarrierArriveAndWait(&self.shared->phases, bulk_wait_event());
-    self.in_step = !self.in_step;
+    meet(self.crew);
     self.step_time = cpu_time();
 }
 
 void end_workers(bulk::host& host)
 {
     bulk_host& self = self_of(host);
-    if (!std::exchange(self.helped, false))
+    if (!has_workers(self))
         return;
-    self.shared->ended = true;
     unpin(self.again);
-    BarrierArriveAndWait(&self.shared->phases, bulk_wait_event());
-    BarrierDetach(&self.shared->phases);
-    WaitForParallelWorkersToFinish(self.context);
-    DestroyParallelContext(self.context);
-    ExitParallelMode();
+    dismiss(self.crew);
 }
 
 } // namespace
@@ -307,13 +277,13 @@ void end_workers(bulk::host& host)
 void begin_scan(bulk_host& host, bulk::shared_number scan)
 {
     host.shared->scan = scan;
-    if (host.helped)
+    if (has_workers(host))
         meet_workers(host);
 }
 
 void end_scan(bulk_host& host)
 {
-    if (host.helped)
+    if (has_workers(host))
         meet_workers(host);
     host.shared->scan = 0;
 }
@@ -382,28 +352,16 @@ void open_columns(bulk_host& self)
     self.far = self.again.far;
 }
 
-// Does a worker's part of all steps. A worker that starts late joins the current step. A worker that fails never
-// arrives at the barrier, but its error is sent to the process that makes the call. That process then fails, too, and
-// terminates the other workers.
-void help_with_steps(bulk_host& self)
+void help_with_step(bulk_host& self)
 {
-    shared_call& call = *self.shared;
-    bool in_step = BarrierAttach(&call.phases) % 2 != 0;
-    for (;; in_step = false) {
-        if (!in_step)
-            BarrierArriveAndWait(&call.phases, bulk_wait_event());
-        if (call.ended)
-            break;
-        if (call.scan != 0) {
-            scan_blocks(self, call.scan);
-        } else {
-            open_columns(self);
-            bulk::do_workers_part(self, call.rows, static_cast<std::uint32_t>(self.member));
-        }
-        unpin(self.again);
-        BarrierArriveAndWait(&call.phases, bulk_wait_event());
+    const shared_call& call = *self.shared;
+    if (call.scan != 0) {
+        scan_blocks(self, call.scan);
+    } else {
+        open_columns(self);
+        bulk::do_workers_part(self, call.rows, static_cast<std::uint32_t>(self.member));
     }
-    BarrierDetach(&call.phases);
+    unpin(self.again);
 }
 
 } // namespace
@@ -411,11 +369,14 @@ void help_with_steps(bulk_host& self)
 } // namespace minhash::pg
 
 // The main function of a worker.
-void minhash_lsh_help(dsm_segment*, shm_toc* directory)
+void minhash_lsh_bulk_worker(dsm_segment*, shm_toc* directory)
 {
     using namespace minhash;
     using namespace minhash::pg;
-    const auto* const handle = static_cast<const dsm_handle*>(shm_toc_lookup(directory, handle_key, false));
+    crew joined;
+    const auto* const handle = static_cast<const dsm_handle*>(join(joined, directory, bulk_wait_event()));
+    if (handle == nullptr)
+        return;
     dsm_segment* const segment = dsm_attach(*handle);
     if (segment == nullptr)
         elog(ERROR, "could not map dynamic shared memory segment");
@@ -429,11 +390,11 @@ void minhash_lsh_help(dsm_segment*, shm_toc* directory)
     self.area = dsa_attach_in_place(area_in(segment), segment);
     self.sharing = true;
     SharedFileSetAttach(&self.shared->files, segment);
-    debug_query_string =
-        static_cast<const char*>(shm_toc_lookup(directory, query_key, false)); // stays mapped until the worker ends
-    pgstat_report_activity(STATE_RUNNING, debug_query_string);
     self.from_texts = self.shared->texts;
-    help_with_steps(self);
+    while (next_step(joined)) {
+        help_with_step(self);
+        meet(joined);
+    }
     end_rereading(self.again);
     end_host(self);
 }

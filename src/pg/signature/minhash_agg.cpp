@@ -138,7 +138,8 @@ Datum sign(const growing_set& set)
     return make_signature({set.scheme, {all.slots, is_empty(all) ? 0u : set.scheme.num_hashes}});
 }
 
-// Serializes the set for another process.
+// Serializes the set for another process, which may have loaded another build. So this form never changes; another one
+// would need functions of other names.
 bytea* write_set(const growing_set& set)
 {
     const written_head head = {set.integers, set.waiting};

@@ -2,6 +2,7 @@
 // everything, or several processes share the work. If several share it, their common state is in the shared memory of a
 // parallel context. The processes first read the table's rows into pages of records, and then write the leaves of
 // bands. The process that fills a page also logs it, so that logging is shared, too.
+#include "pg/crew.h"
 #include "pg/index/am.h"
 #include "pg/index/format/columns.h"
 #include "pg/index/format/records.h"
@@ -15,25 +16,21 @@ extern "C" {
 #include "access/parallel.h"
 #include "access/table.h"
 #include "access/tableam.h"
-#include "access/xact.h"
 #include "catalog/index.h"
 #include "commands/progress.h"
 #include "miscadmin.h"
 #include "nodes/execnodes.h"
 #include "port/atomics.h"
-#include "storage/barrier.h"
 #include "storage/bufmgr.h"
 #include "storage/lockdefs.h"
 #include "storage/spin.h"
-#include "tcop/tcopprot.h"
 #include "utils/backend_progress.h"
-#include "utils/backend_status.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 #include "utils/wait_event.h"
 
-[[gnu::visibility("default")]] void minhash_lsh_build(dsm_segment*, shm_toc* directory);
+[[gnu::visibility("default")]] void minhash_lsh_build_worker(dsm_segment*, shm_toc* directory);
 }
 
 namespace minhash::pg::index {
@@ -45,16 +42,12 @@ enum class build_step {
     // without a gap, and each page links to the block after it.
     reading_table,
     writing_leaves,
-    nothing_more,
 };
 
 struct shared_build {
     Oid table;
     Oid index;
     bool concurrently;
-
-    // In an odd phase, all processes do the step. In an even phase, the leader alone prepares the next step.
-    Barrier phases;
     build_step step;
 
     new_pages supply;
@@ -77,23 +70,24 @@ struct shared_build {
     sorted_leaves leaves[max_num_hashes + 1]; // the leaves of each list; only one process writes each element
 };
 
-struct build_crew {
+struct index_build {
     Relation table;
     Relation index;
     IndexInfo* info;
     shared_build* shared;
-    ParallelContext* context;        // null: there are no workers
+    pg::crew crew;                   // without a context if there are no workers
     ParallelTableScanDescData* scan; // null: this process reads all rows
     SnapshotData* snapshot;          // the snapshot registered for the scan, or null
     int processes;                   // how many processes do the steps
 };
 
-// The keys of the shared memory's table of contents.
-enum : std::uint64_t {
-    of_build = 1,
-    of_scan,
-    of_query,
-};
+// The shared memory consists of a shared_build, and of PostgreSQL's state of the scan.
+constexpr std::size_t scan_offset = MAXALIGN(sizeof(shared_build));
+
+ParallelTableScanDescData* scan_of(shared_build* shared)
+{
+    return reinterpret_cast<ParallelTableScanDescData*>(reinterpret_cast<char*>(shared) + scan_offset);
+}
 
 struct reader {
     Relation index;
@@ -193,92 +187,66 @@ void add_row(Relation index, ItemPointer tid, Datum* values, bool* nulls, bool a
         write_page(self);
 }
 
-void read_rows(build_crew& crew)
+void read_rows(index_build& from)
 {
-    shared_build& shared = *crew.shared;
+    shared_build& shared = *from.shared;
     reader self = {};
-    self.index = crew.index;
+    self.index = from.index;
     self.shared = &shared;
-    self.columns = columns_of(crew.index);
-    self.layout = layout_of(crew.index, make_meta(crew.index));
+    self.columns = columns_of(from.index);
+    self.layout = layout_of(from.index, make_meta(from.index));
     self.page = static_cast<std::uint8_t*>(palloc(BLCKSZ));
     self.for_row = AllocSetContextCreate(CurrentMemoryContext, "lsh row", ALLOCSET_DEFAULT_SIZES);
-    const TableScanDesc scan = crew.scan != nullptr ? begin_parallel_scan(crew.table, crew.scan) : nullptr;
+    const TableScanDesc scan = from.scan != nullptr ? begin_parallel_scan(from.table, from.scan) : nullptr;
     const bool progress = !IsParallelWorker();
-    const double rows = table_index_build_scan(crew.table, crew.index, crew.info, true, progress, add_row, &self, scan);
+    const double rows = table_index_build_scan(from.table, from.index, from.info, true, progress, add_row, &self, scan);
     if (self.count > 0)
         write_page(self);
     MemoryContextDelete(self.for_row);
     SpinLockAcquire(&shared.lock);
     shared.rows += rows;
-    shared.broken_hot_chain |= crew.info->ii_BrokenHotChain;
+    shared.broken_hot_chain |= from.info->ii_BrokenHotChain;
     SpinLockRelease(&shared.lock);
 }
 
-new_run target_of(const build_crew& crew, const layout& layout, std::size_t pages)
+new_run target_of(const index_build& self, const layout& layout, std::size_t pages)
 {
-    shared_build& shared = *crew.shared;
-    return {crew.index, &layout, shared.run_id, &shared.supply, ring_for(crew.index, pages), shared.logs_once};
+    shared_build& shared = *self.shared;
+    return {self.index, &layout, shared.run_id, &shared.supply, ring_for(self.index, pages), shared.logs_once};
 }
 
-void write_leaves(build_crew& crew)
+void write_leaves(index_build& self)
 {
-    shared_build& shared = *crew.shared;
+    shared_build& shared = *self.shared;
     Assert(shared.pages > 0);
-    const layout layout = layout_of(crew.index, shared.made);
+    const layout layout = layout_of(self.index, shared.made);
     growing<BlockNumber> pages;
     pages.start(shared.pages);
     for (std::uint32_t at = 0; at < shared.pages; at++)
         pages.add(shared.first + at);
-    const new_run to = target_of(crew, layout, pages.count);
+    const new_run to = target_of(self, layout, pages.count);
     write_bands(to, pages, shared.next_band, shared.leaves);
     pfree(pages.at);
 }
 
-void do_build_part(build_crew& crew)
+void do_build_part(index_build& self)
 {
-    switch (crew.shared->step) {
+    switch (self.shared->step) {
     case build_step::reading_table:
-        read_rows(crew);
+        read_rows(self);
         break;
     case build_step::writing_leaves:
-        write_leaves(crew);
-        break;
-    case build_step::nothing_more:
+        write_leaves(self);
         break;
     }
 }
 
-// Waits until all processes have ended the current step, or until the next step has been prepared.
-void start_or_end_step(build_crew& crew)
-{
-    BarrierArriveAndWait(&crew.shared->phases, WAIT_EVENT_PARALLEL_CREATE_INDEX_SCAN);
-}
-
-// Does a worker's part of all steps. A worker that starts late joins the current step. If a worker fails, it never
-// arrives at the barrier. The leader, which is waiting there, raises this worker's error and ends the other workers.
-void do_steps(build_crew& crew)
-{
-    bool in_step = BarrierAttach(&crew.shared->phases) % 2 != 0;
-    while (true) {
-        if (!in_step)
-            start_or_end_step(crew);
-        if (crew.shared->step == build_step::nothing_more)
-            break;
-        do_build_part(crew);
-        start_or_end_step(crew);
-        in_step = false;
-    }
-    BarrierDetach(&crew.shared->phases);
-}
-
-void init_shared_build(shared_build& shared, const build_crew& crew, const meta& fresh)
+void init_shared_build(shared_build& shared, const index_build& self, const meta& fresh)
 {
     memset(static_cast<void*>(&shared), 0, sizeof(shared));
-    shared.table = RelationGetRelid(crew.table);
-    shared.index = RelationGetRelid(crew.index);
-    shared.concurrently = crew.info->ii_Concurrent;
-    BarrierInit(&shared.phases, 0);
+    shared.table = RelationGetRelid(self.table);
+    shared.index = RelationGetRelid(self.index);
+    shared.concurrently = self.info->ii_Concurrent;
     pg_atomic_init_u32(&shared.supply.next, meta_block + 1);
     pg_atomic_init_u32(&shared.supply.end, 0);
     pg_atomic_init_u64(&shared.next_id, 1);
@@ -289,83 +257,56 @@ void init_shared_build(shared_build& shared, const build_crew& crew, const meta&
     shared.made = fresh;
 }
 
-template <typename Value>
-Value* find_in_toc(shm_toc* directory, std::uint64_t number)
-{
-    return static_cast<Value*>(shm_toc_lookup(directory, number, true));
-}
-
 // Starts as many workers as PostgreSQL plans for the index. `fresh` is the meta page of the empty index.
-build_crew make_crew(Relation table, Relation index, IndexInfo* info, const meta& fresh)
+index_build start_build(Relation table, Relation index, IndexInfo* info, const meta& fresh)
 {
-    build_crew crew = {};
-    crew.table = table;
-    crew.index = index;
-    crew.info = info;
-    crew.processes = 1;
+    index_build self = {};
+    self.table = table;
+    self.index = index;
+    self.info = info;
+    self.processes = 1;
     const int workers = workers_of_build(*table, *index, *info);
     if (workers == 0) {
-        crew.shared = static_cast<shared_build*>(palloc(sizeof(shared_build)));
-        init_shared_build(*crew.shared, crew, fresh);
-        return crew;
+        self.shared = static_cast<shared_build*>(palloc(sizeof(shared_build)));
+        init_shared_build(*self.shared, self, fresh);
+        return self;
     }
-    EnterParallelMode();
-    crew.context = CreateParallelContext("minhash_lsh", "minhash_lsh_build", workers);
     // The same snapshot that PostgreSQL uses in its own index builds.
     if (info->ii_Concurrent)
-        crew.snapshot = RegisterSnapshot(GetTransactionSnapshot());
-    SnapshotData* const snapshot = info->ii_Concurrent ? crew.snapshot : SnapshotAny;
-    const Size scan_bytes = table_parallelscan_estimate(table, snapshot);
-    const Size query_bytes = debug_query_string != nullptr ? strlen(debug_query_string) + 1 : 0;
-    shm_toc_estimator& sizes = crew.context->estimator;
-    for (const Size bytes : {sizeof(shared_build), scan_bytes, query_bytes}) {
-        shm_toc_estimate_chunk(&sizes, bytes);
-        shm_toc_estimate_keys(&sizes, 1);
-    }
-    InitializeParallelDSM(crew.context);
-    shm_toc* const directory = crew.context->toc;
-    crew.shared = static_cast<shared_build*>(shm_toc_allocate(directory, sizeof(shared_build)));
-    init_shared_build(*crew.shared, crew, fresh);
-    shm_toc_insert(directory, of_build, crew.shared);
-    crew.scan = static_cast<ParallelTableScanDesc>(shm_toc_allocate(directory, scan_bytes));
-    table_parallelscan_initialize(table, crew.scan, snapshot);
-    shm_toc_insert(directory, of_scan, crew.scan);
-    if (query_bytes > 0) {
-        void* const query = shm_toc_allocate(directory, query_bytes);
-        memcpy(query, debug_query_string, query_bytes);
-        shm_toc_insert(directory, of_query, query);
-    }
-    BarrierAttach(&crew.shared->phases);
-    LaunchParallelWorkers(crew.context);
-    crew.processes = crew.context->nworkers_launched + 1;
-    return crew;
+        self.snapshot = RegisterSnapshot(GetTransactionSnapshot());
+    SnapshotData* const snapshot = info->ii_Concurrent ? self.snapshot : SnapshotAny;
+    const Size bytes = scan_offset + table_parallelscan_estimate(table, snapshot);
+    void* const memory =
+        gather(self.crew, "minhash_lsh_build_worker", workers, bytes, WAIT_EVENT_PARALLEL_CREATE_INDEX_SCAN);
+    self.shared = static_cast<shared_build*>(memory);
+    init_shared_build(*self.shared, self, fresh);
+    self.scan = scan_of(self.shared);
+    table_parallelscan_initialize(table, self.scan, snapshot);
+    self.processes = launch(self.crew) + 1;
+    return self;
 }
 
 // Makes all processes do a step, and waits until the step is done. If a worker has failed, its error is raised here.
-void do_together(build_crew& crew, build_step step)
+void do_together(index_build& self, build_step step)
 {
-    Assert(!IsParallelWorker() && step != build_step::nothing_more);
-    crew.shared->step = step;
-    if (crew.context != nullptr)
-        start_or_end_step(crew);
-    do_build_part(crew);
-    if (crew.context != nullptr)
-        start_or_end_step(crew);
+    Assert(!IsParallelWorker());
+    const bool workers = self.crew.context != nullptr;
+    self.shared->step = step;
+    if (workers)
+        meet(self.crew);
+    do_build_part(self);
+    if (workers)
+        meet(self.crew);
 }
 
 // Ends the workers, and frees the shared memory.
-void dismiss(build_crew& crew)
+void end_build(index_build& self)
 {
-    if (crew.context == nullptr)
+    if (self.crew.context == nullptr)
         return;
-    crew.shared->step = build_step::nothing_more;
-    start_or_end_step(crew);
-    BarrierDetach(&crew.shared->phases);
-    WaitForParallelWorkersToFinish(crew.context);
-    DestroyParallelContext(crew.context);
-    if (crew.snapshot != nullptr)
-        UnregisterSnapshot(crew.snapshot);
-    ExitParallelMode();
+    dismiss(self.crew);
+    if (self.snapshot != nullptr)
+        UnregisterSnapshot(self.snapshot);
 }
 
 enum phase : std::int64_t {
@@ -382,27 +323,27 @@ void report_tuples(double done)
 }
 
 // Makes one run from all pages of records, which are the pages between the meta page and block `end`.
-run make_run(build_crew& crew, BlockNumber end, double records)
+run make_run(index_build& self, BlockNumber end, double records)
 {
-    shared_build& shared = *crew.shared;
-    const layout layout = layout_of(crew.index, shared.made);
+    shared_build& shared = *self.shared;
+    const layout layout = layout_of(self.index, shared.made);
     growing<BlockNumber> pages;
     pages.start(end);
     for (BlockNumber block = meta_block + 1; block < end; block++)
         pages.add(block);
     shared.run_id = pg_atomic_fetch_add_u64(&shared.next_id, 1);
-    const int memory = maintenance_work_mem / crew.processes;
+    const int memory = maintenance_work_mem / self.processes;
     shared.logs_once = pages.count > sortable_pages(layout, memory);
-    const new_run to = target_of(crew, layout, pages.count);
+    const new_run to = target_of(self, layout, pages.count);
     const auto sort = [&](std::span<const BlockNumber> part) {
         sorted_leaves sorted;
-        if (crew.context == nullptr) {
+        if (self.crew.context == nullptr) {
             sorted = write_sorted(to, part);
         } else {
             shared.first = part.front();
             shared.pages = static_cast<std::uint32_t>(part.size());
             pg_atomic_write_u32(&shared.next_band, 0);
-            do_together(crew, build_step::writing_leaves);
+            do_together(self, build_step::writing_leaves);
             sorted = join_bands(to, shared.leaves);
         }
         report_tuples(records * part.back() / pages.count);
@@ -445,10 +386,10 @@ IndexBuildResult* build(Relation heap, Relation index, IndexInfo* info)
     if (RelationGetNumberOfBlocks(index) != 0)
         elog(ERROR, "index \"%s\" already contains data", RelationGetRelationName(index));
     notice_unique_scope(heap, index, columns_of(index));
-    build_crew crew = make_crew(heap, index, info, make_meta(index));
-    shared_build& shared = *crew.shared;
+    index_build self = start_build(heap, index, info, make_meta(index));
+    shared_build& shared = *self.shared;
     report(reading_table);
-    do_together(crew, build_step::reading_table);
+    do_together(self, build_step::reading_table);
     info->ii_BrokenHotChain = shared.broken_hot_chain;
     const std::uint64_t open_id = pg_atomic_fetch_add_u64(&shared.next_id, 1);
     const Buffer buffer = new_page(index, &shared.supply);
@@ -464,7 +405,7 @@ IndexBuildResult* build(Relation heap, Relation index, IndexInfo* info)
         report(sorting);
         report_tuples(0);
         pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_TOTAL, static_cast<std::int64_t>(records));
-        made.runs[made.run_count++] = make_run(crew, open, static_cast<double>(records));
+        made.runs[made.run_count++] = make_run(self, open, static_cast<double>(records));
     }
     made.next_id = pg_atomic_read_u64(&shared.next_id);
     const Buffer first = ReadBufferExtended(index, MAIN_FORKNUM, meta_block, RBM_ZERO_AND_LOCK, nullptr);
@@ -474,7 +415,7 @@ IndexBuildResult* build(Relation heap, Relation index, IndexInfo* info)
     IndexBuildResult* const result = static_cast<IndexBuildResult*>(palloc(sizeof(IndexBuildResult)));
     result->heap_tuples = shared.rows;
     result->index_tuples = static_cast<double>(records);
-    dismiss(crew);
+    end_build(self);
     return result;
 }
 
@@ -496,21 +437,24 @@ void build_empty(Relation index)
 } // namespace minhash::pg::index
 
 // The main function of a worker of CREATE INDEX.
-void minhash_lsh_build(dsm_segment*, shm_toc* directory)
+void minhash_lsh_build_worker(dsm_segment*, shm_toc* directory)
 {
     namespace pg = minhash::pg;
-    pg::index::build_crew crew = {};
-    crew.shared = pg::index::find_in_toc<pg::index::shared_build>(directory, pg::index::of_build);
-    crew.scan = pg::index::find_in_toc<ParallelTableScanDescData>(directory, pg::index::of_scan);
-    debug_query_string = pg::index::find_in_toc<const char>(directory, pg::index::of_query);
-    pgstat_report_activity(STATE_RUNNING, debug_query_string);
-    Assert(IsParallelWorker() && crew.shared != nullptr && crew.scan != nullptr);
-    const bool concurrently = crew.shared->concurrently;
-    crew.table = table_open(crew.shared->table, concurrently ? ShareUpdateExclusiveLock : ShareLock);
-    crew.index = index_open(crew.shared->index, concurrently ? RowExclusiveLock : AccessExclusiveLock);
-    crew.info = BuildIndexInfo(crew.index);
-    crew.info->ii_Concurrent = concurrently;
-    pg::index::do_steps(crew);
-    index_close(crew.index, NoLock);
-    table_close(crew.table, NoLock);
+    pg::index::index_build self = {};
+    void* const memory = pg::join(self.crew, directory, WAIT_EVENT_PARALLEL_CREATE_INDEX_SCAN);
+    if (memory == nullptr)
+        return;
+    self.shared = static_cast<pg::index::shared_build*>(memory);
+    self.scan = pg::index::scan_of(self.shared);
+    const bool concurrently = self.shared->concurrently;
+    self.table = table_open(self.shared->table, concurrently ? ShareUpdateExclusiveLock : ShareLock);
+    self.index = index_open(self.shared->index, concurrently ? RowExclusiveLock : AccessExclusiveLock);
+    self.info = BuildIndexInfo(self.index);
+    self.info->ii_Concurrent = concurrently;
+    while (pg::next_step(self.crew)) {
+        pg::index::do_build_part(self);
+        pg::meet(self.crew);
+    }
+    index_close(self.index, NoLock);
+    table_close(self.table, NoLock);
 }

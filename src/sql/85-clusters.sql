@@ -37,7 +37,7 @@ CREATE TYPE _lsh_kept AS (
     hash_seed bigint,
     contents bigint,         -- the XOR of all content_hash; NULL: don't compare
     lookup text,             -- the condition that finds candidates through an index; NULL: there is no index
-    similarity text,         -- of a row n and a row o; NULL: _lsh_kept_joined() cannot serve the settings
+    similarity text,         -- of a row n and a row o; NULL: _lsh_kept_settled() cannot serve the settings
     threshold double precision,
     rows_of_lookup double precision, -- how many rows can be read, signed and banded in the time of one lookup
     rows_expected double precision,
@@ -61,7 +61,7 @@ COMMENT ON TYPE _lsh_kept_row IS 'a row that a refresh of kept clusters looks at
 
 -- A SELECT of some rows of the source. The ids are those of the array: the source's own may be written otherwise.
 CREATE FUNCTION _lsh_kept_subset(k _lsh_kept, columns text, wanted text[]) RETURNS text
-    LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+    LANGUAGE sql STABLE PARALLEL SAFE STRICT SET search_path = pg_catalog, pg_temp AS $$
     SELECT concat('SELECT r.id', columns, ' FROM ', k.source, ' AS q(id, content) JOIN (SELECT CAST(x AS ', k.id_type,
         ') FROM pg_catalog.unnest(CAST((', CASE WHEN cardinality(wanted) < k.rows_expected / 10 THEN 'SELECT ' END,
         quote_literal(wanted), ') AS pg_catalog.text[])) AS u(x)) AS r(id) ON q.id ', k.equal, ' r.id')
@@ -109,7 +109,7 @@ COMMENT ON FUNCTION _lsh_kept_changes(_lsh_kept, text[]) IS 'the changed rows of
 
 -- The components of old rows that are near fresh rows. Equal contents are looked up once. Rows that lookups find are
 -- not compared exactly: a component may be clustered again without need, and then comes out as it was.
-CREATE FUNCTION _lsh_kept_touched(k _lsh_kept, fresh text[], distinct_fresh text[]) RETURNS SETOF bigint
+CREATE FUNCTION _lsh_kept_near(k _lsh_kept, fresh text[], distinct_fresh text[]) RETURNS SETOF bigint
     LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     looked_up text := @extschema@._lsh_kept_subset(k, k.columns, distinct_fresh);
@@ -134,34 +134,48 @@ BEGIN
             JOIN ', k.target, ' AS t ON t.id ', k.equal, ' p.right_id'), k.path) AS t(component bigint);
     END IF;
 END $$;
-COMMENT ON FUNCTION _lsh_kept_touched(_lsh_kept, text[], text[]) IS
+COMMENT ON FUNCTION _lsh_kept_near(_lsh_kept, text[], text[]) IS
     'the components of kept clusters that have rows near these';
 
--- If a new row is the last one in the order of ids, and all rows near it are in one component, nothing changes but that
--- it joins the first cluster whose representative it is near. This saves clustering a large component for each new row.
-CREATE FUNCTION _lsh_kept_joined(k _lsh_kept, fresh text, old_component bigint,
-    OUT cluster_id bigint, OUT representative text, OUT similarity double precision) RETURNS SETOF record
+-- What becomes of the only row that has changed, if nothing else changes. No row if all may change.
+--
+-- A row that represents nobody can go from a component of one cluster: its other rows stay near their representative,
+-- and join it as before. A row that comes joins the first representative that it is near, if that comes before it in
+-- the order of ids; it changes nothing else if all rows near it are in one component. If none is near it, it is alone.
+CREATE FUNCTION _lsh_kept_settled(k _lsh_kept, c _lsh_kept_row, components bigint[], OUT is_made boolean,
+    OUT cluster_id bigint, OUT representative text, OUT similarity double precision, OUT component bigint)
+    RETURNS SETOF record
     LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    may_join boolean;
+    may_go boolean := true;
 BEGIN
-    EXECUTE format('SELECT (SELECT CAST(x.id AS text) FROM (SELECT t.id FROM %1$s AS t WHERE t.component = $1
-            UNION ALL SELECT CAST($2 AS %2$s)) AS x(id) ORDER BY x.id DESC LIMIT 1) = $2
-        AND (SELECT count(*) FROM %1$s AS t WHERE t.component = $1 AND t.id %3$s t.representative) <= 100',
-        k.target, k.id_type, k.equal) INTO may_join USING old_component, fresh;
-    IF may_join AND k.similarity IS NOT NULL THEN
-        RETURN QUERY SELECT s.a, s.b, s.c FROM @extschema@._lsh_kept_rows(concat('SELECT s.cluster_id,
-            CAST(s.id AS pg_catalog.text), s.similarity FROM (SELECT t.cluster_id, t.id, ', k.similarity,
-                ' AS similarity
-                FROM (', @extschema@._lsh_kept_subset(k, k.columns, ARRAY[fresh]), ') AS n(id, content)
-                CROSS JOIN ', k.target, ' AS t JOIN ', k.source, ' AS o(id, content) ON o.id ', k.equal, ' t.id
-                WHERE t.component OPERATOR(pg_catalog.=) ', old_component, ' AND t.id ', k.equal,
+    IF k.similarity IS NULL OR cardinality(components) > 1 THEN
+        RETURN;
+    ELSIF c.was_here THEN
+        EXECUTE format('SELECT bool_or(t.id %1$s t.representative) AND bool_and(t.similarity >= $1
+                AND t.representative %1$s CAST($2 AS %2$s) AND NOT t.representative %1$s CAST($3 AS %2$s))
+            FROM %3$s AS t WHERE t.component = $4', k.equal, k.id_type, k.target)
+            INTO may_go USING k.threshold, c.old_representative, c.id, c.old_component;
+    END IF;
+    IF may_go AND c.is_here AND cardinality(components) = 1 THEN
+        RETURN QUERY SELECT false, s.a, s.b, s.c, components[1] FROM @extschema@._lsh_kept_rows(concat(
+            'SELECT s.cluster_id, CAST(s.id AS pg_catalog.text), s.similarity
+            FROM (SELECT t.cluster_id, t.id, ', k.similarity, ' AS similarity
+                FROM (', @extschema@._lsh_kept_subset(k, k.columns, ARRAY[c.id]), ') AS n(id, content)
+                JOIN ', k.target, ' AS t ON NOT n.id ', k.equal, ' least(n.id, t.id)
+                JOIN ', k.source, ' AS o(id, content) ON o.id ', k.equal, ' t.id
+                WHERE t.component OPERATOR(pg_catalog.=) ', components[1], ' AND t.id ', k.equal,
                     ' t.representative) AS s
             WHERE s.similarity OPERATOR(pg_catalog.>=) ', quote_literal(k.threshold), ' ORDER BY s.id LIMIT 1'), k.path)
             AS s(a bigint, b text, c double precision);
+    ELSIF may_go AND c.is_here THEN
+        RETURN QUERY SELECT true, k.last_cluster_id + 1, c.id, CAST(1 AS double precision), k.last_cluster_id + 1;
+    ELSIF may_go THEN
+        RETURN NEXT;
     END IF;
 END $$;
-COMMENT ON FUNCTION _lsh_kept_joined(_lsh_kept, text, bigint) IS 'the cluster that a new row of kept clusters joins';
+COMMENT ON FUNCTION _lsh_kept_settled(_lsh_kept, _lsh_kept_row, bigint[]) IS
+    'what becomes of a row of kept clusters that changes no other row';
 
 CREATE FUNCTION _lsh_kept_region(k _lsh_kept, components bigint[]) RETURNS SETOF _lsh_kept_row
     LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -174,28 +188,32 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION _lsh_kept_region(_lsh_kept, bigint[]) IS 'the rows of components of kept clusters';
 
--- Clusters and components are numbered in the order of their smallest ids.
-CREATE FUNCTION _lsh_kept_members(k _lsh_kept, wanted text[],
+-- The new clusters of the rows of some components, and of new rows. Clusters and components are numbered in the order
+-- of their smallest ids.
+CREATE FUNCTION _lsh_kept_members(k _lsh_kept, components bigint[], new text[],
     OUT id text, OUT key bigint, OUT component_key bigint, OUT representative text, OUT similarity double precision)
     RETURNS SETOF record
     LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    source text := CASE WHEN k.everything THEN 'SELECT * FROM ' || k.source || ' AS q'
+        ELSE concat_ws(' UNION ALL ', 'SELECT r.id' || k.ranked_columns || ' FROM ' || k.source || ' AS q(id, content)
+                JOIN ' || k.target || ' AS r ON q.id ' || k.equal || ' r.id WHERE r.component OPERATOR(pg_catalog.=)
+                ANY (CAST(' || quote_literal(nullif(components, '{}')) || ' AS pg_catalog.int8[]))',
+            @extschema@._lsh_kept_subset(k, k.ranked_columns, nullif(new, '{}'))) END;
 BEGIN
-    IF k.everything OR cardinality(wanted) > 0 THEN
+    IF source <> '' THEN
         RETURN QUERY SELECT * FROM @extschema@._lsh_kept_rows(concat('SELECT CAST(c.id AS pg_catalog.text),
             pg_catalog.dense_rank() OVER (ORDER BY c.component, c.cluster_id),
             pg_catalog.dense_rank() OVER (ORDER BY c.component), CAST(c.representative AS pg_catalog.text), c.similarity
-            FROM @extschema@._lsh_kept_clusters(CAST(',
-            quote_literal(CASE WHEN k.everything THEN 'SELECT * FROM ' || k.source || ' AS q'
-                ELSE @extschema@._lsh_kept_subset(k, k.ranked_columns, wanted) END), ' AS pg_catalog.text), CAST(',
-                    quote_literal(k.id_type),
-            ' AS pg_catalog.regtype), ', k.arguments, ', CAST(', quote_literal(k.near),
+            FROM @extschema@._lsh_kept_clusters(CAST(', quote_literal(source), ' AS pg_catalog.text), CAST(',
+            quote_literal(k.id_type), ' AS pg_catalog.regtype), ', k.arguments, ', CAST(', quote_literal(k.near),
             ' AS pg_catalog.bool), true, CAST(', quote_nullable(k.apart), ' AS pg_catalog.text))
             AS c(id ', k.id_type, ', cluster_id ', k.id_type, ', representative ', k.id_type, ', size pg_catalog.int8,
                 similarity pg_catalog.float8, component ', k.id_type, ')'), k.path)
             AS c(a text, b bigint, c bigint, d text, e double precision);
     END IF;
 END $$;
-COMMENT ON FUNCTION _lsh_kept_members(_lsh_kept, text[]) IS 'the new clusters of some rows of kept clusters';
+COMMENT ON FUNCTION _lsh_kept_members(_lsh_kept, bigint[], text[]) IS 'the new clusters of some rows of kept clusters';
 
 CREATE FUNCTION _lsh_kept_unique(repeated text) RETURNS boolean
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -221,24 +239,27 @@ CREATE FUNCTION _lsh_kept_result(k _lsh_kept, told text[],
     LANGUAGE sql STABLE PARALLEL UNSAFE ROWS 100 SET search_path = pg_catalog, pg_temp SET enable_mergejoin = off AS $$
 WITH changes AS MATERIALIZED (
     SELECT * FROM @extschema@._lsh_kept_changes(k, told)
-), touched AS MATERIALIZED (
-    SELECT old_component AS component FROM changes WHERE was_here AND NOT k.everything
-    UNION SELECT t.* FROM (SELECT WHERE NOT k.everything) AS part, LATERAL @extschema@._lsh_kept_touched(k,
+), near AS MATERIALIZED (
+    SELECT t.component FROM (SELECT WHERE NOT k.everything) AS part, LATERAL @extschema@._lsh_kept_near(k,
         ARRAY(SELECT id FROM changes WHERE is_fresh),
-        ARRAY(SELECT min(id) FROM changes WHERE is_fresh GROUP BY content_hash)) AS t
-), joined AS MATERIALIZED (
-    SELECT c.id, j.cluster_id, j.representative, j.similarity, t.component
-    FROM (SELECT min(id) AS id FROM changes HAVING count(*) = 1 AND bool_and(is_fresh AND NOT was_here)) AS c,
-        (SELECT min(component) AS component FROM touched HAVING count(*) = 1) AS t,
-        LATERAL @extschema@._lsh_kept_joined(k, c.id, t.component) AS j
+        ARRAY(SELECT min(id) FROM changes WHERE is_fresh GROUP BY content_hash)) AS t(component)
+), settled AS MATERIALIZED (
+    SELECT c.*, s.*
+    FROM changes AS c, LATERAL @extschema@._lsh_kept_settled(k, c, ARRAY(SELECT component FROM near)) AS s
+    WHERE (SELECT count(*) FROM changes) = 1
+), unsettled AS MATERIALIZED (
+    SELECT * FROM changes WHERE NOT EXISTS (SELECT FROM settled)
+), touched AS MATERIALIZED (
+    SELECT array_agg(component) AS components
+    FROM (SELECT component FROM near UNION SELECT old_component FROM unsettled WHERE was_here) AS t
+    WHERE NOT k.everything AND EXISTS (SELECT FROM unsettled)
 ), region AS MATERIALIZED (
-    SELECT * FROM changes WHERE NOT EXISTS (SELECT FROM joined)
-    UNION ALL SELECT r.* FROM @extschema@._lsh_kept_region(k, ARRAY(SELECT component FROM touched
-            WHERE NOT EXISTS (SELECT FROM joined))) AS r
-        WHERE NOT EXISTS (SELECT FROM changes AS c WHERE c.id = r.id AND c.was_here)
+    SELECT * FROM unsettled
+    UNION ALL SELECT r.* FROM touched, LATERAL @extschema@._lsh_kept_region(k, components) AS r
+        WHERE NOT EXISTS (SELECT FROM unsettled AS u WHERE u.id = r.id AND u.was_here)
 ), members AS MATERIALIZED (
-    SELECT * FROM @extschema@._lsh_kept_members(k, CASE WHEN NOT k.everything
-        THEN ARRAY(SELECT id FROM region WHERE is_here) END)
+    SELECT m.* FROM touched, LATERAL @extschema@._lsh_kept_members(k, components,
+        ARRAY(SELECT id FROM unsettled WHERE NOT was_here AND NOT k.everything)) AS m
 ), placed AS MATERIALIZED (
     SELECT r.*, m.key, m.representative, m.similarity FROM region AS r LEFT JOIN members AS m USING (id)
 ), parts AS MATERIALIZED (
@@ -266,9 +287,8 @@ FROM placed AS r LEFT JOIN numbers AS n USING (key)
 WHERE (SELECT count(*) FROM placed) = (SELECT count(*) FROM region)
     OR @extschema@._lsh_kept_unique((SELECT id FROM members GROUP BY id HAVING count(*) > 1 LIMIT 1))
 UNION ALL
-SELECT c.id, c.content_hash, true, false, NULL, NULL, NULL, NULL, NULL, NULL, NULL, false, j.cluster_id,
-    j.representative,
-    j.similarity, j.component FROM changes AS c JOIN joined AS j USING (id)
+SELECT id, content_hash, is_fresh, was_here, old_cluster, old_representative, old_similarity, old_component, old_hash,
+    old_cluster, false, is_made, cluster_id, representative, similarity, component FROM settled
 $$;
 COMMENT ON FUNCTION _lsh_kept_result(_lsh_kept, text[]) IS 'the rows that a refresh of kept clusters has looked at';
 

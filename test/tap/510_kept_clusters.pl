@@ -176,7 +176,7 @@ BEGIN
                 UPDATE docs SET body = CASE WHEN random() < 0.95 THEN some_text() END,
                     preferred = CASE WHEN random() < 0.7 THEN 5 * random() END WHERE id = which;
             ELSE
-                -- A row that comes last may join a cluster without another clustering.
+                -- A row may join a cluster without another clustering.
                 which := CASE WHEN random() < 0.5 THEN 100000 * random() ELSE (SELECT coalesce(max(id), 0) + 1 FROM docs) END;
                 INSERT INTO docs VALUES (which, some_text(),
                     CASE WHEN random() < 0.7 THEN random() END, CASE WHEN random() < 0.7 THEN 5 * random() END)
@@ -256,7 +256,8 @@ $node->safe_psql('postgres', q{CREATE INDEX docs_words ON docs USING lsh (minhas
 live(1 / 3, 20, 'SELECT id, body FROM docs', 'true', 'true', 'rows that are told, and an index');
 cmp_ok($node->safe_psql('postgres', $of_index), '>', 20, 'the index is used');
 $node->safe_psql('postgres', 'DROP INDEX docs_words');
-live(1 / 3, 40, 'SELECT id, body, part AS scope, preferred AS rank FROM docs', 'false', 'false', 'connected rows with scope and rank');
+live(1 / 6, 40, 'SELECT id, body, part AS scope, preferred AS rank FROM docs', 'false', 'false', 'connected rows with scope and rank');
+live(1 / 6, 2, 'SELECT id, body, part AS scope FROM docs', 'false', 'false', 'connected rows, changed one by one');
 
 # A cluster of 10,000 rows is made and taken apart.
 my $settings = q{threshold => 0.56, bands => 64, rows => 2, num_hashes => 128, unit => 'word', shingle_size => 1};

@@ -78,8 +78,24 @@ SELECT call, compare.* FROM unnest(ARRAY[
     $$lsh_clusters('SELECT id, body, good AS rank, lang AS scope FROM blocks', near_representative => true)$$,
     $$lsh_clusters('SELECT id, body, key AS rank FROM blocks WHERE good IS NOT NULL', singletons => true)$$,
     $$lsh_clusters('SELECT id, sig, -id AS rank FROM blocks', singletons => true)$$,
-    -- read by one process
+    -- The query computes its values.
     $$lsh_pairs('SELECT id, body || lang FROM blocks')$$,
+    $$lsh_pairs('SELECT id, coalesce(key, '''') || '' '' || body FROM blocks', verify => 'estimate')$$,
+    $$lsh_pairs('SELECT id, lower(body) FROM blocks WHERE id % 3 < 2', 0.6, bands => 25, rows => 4)$$,
+    $$lsh_pairs('SELECT id, jsonb_build_array(body)->>0, lang AS scope FROM blocks')$$,
+    $$lsh_pairs('SELECT id, CASE WHEN good > 9 THEN body ELSE key END FROM blocks')$$,
+    $$lsh_pairs('SELECT id, minhash(body, 100) FROM blocks')$$,
+    $$lsh_pairs('SELECT id, minhash_compress(minhash(nullif(body, '' ''), 33), 8), lang AS scope
+        FROM blocks')$$,
+    $$lsh_pairs('SELECT id, minhash_compress(sig, 8) FROM blocks WHERE good < 20')$$,
+    $$lsh_pairs('SELECT id, ''the same text for all'' FROM blocks WHERE id < 60')$$,
+    $$lsh_pairs('SELECT id, lower(body) FROM small', other_query => 'SELECT id, body FROM blocks')$$,
+    $$lsh_pairs('SELECT id, body FROM blocks WHERE id % 2 = 0',
+        other_query => 'SELECT id, upper(body) FROM blocks WHERE id % 2 = 1')$$,
+    $$lsh_pairs('SELECT id, body || lang FROM blocks', weight => 'idf')$$,
+    $$lsh_contained('SELECT id, lower(body) FROM small', other_query => 'SELECT id, lower(body) FROM blocks')$$,
+    $$lsh_clusters('SELECT id, body || lang, key AS rank FROM blocks', singletons => true)$$,
+    -- read by one process
     $$lsh_pairs('SELECT id, body FROM blocks ORDER BY key')$$,
     $$lsh_pairs('SELECT id, body FROM blocks LIMIT 5000')$$,
     $$lsh_pairs('SELECT max(id), body FROM blocks GROUP BY body ORDER BY 1')$$,
@@ -91,9 +107,15 @@ SELECT call, compare.* FROM unnest(ARRAY[
 SET maintenance_work_mem = '1MB';
 SELECT * FROM compare($$lsh_pairs('SELECT id, body, lang AS scope FROM blocks')$$);
 SELECT * FROM compare($$lsh_clusters('SELECT key, body, key AS rank FROM blocks', NULL::text, singletons => true)$$);
+SELECT * FROM compare($$lsh_pairs('SELECT id, lower(body), lang AS scope FROM blocks')$$);
+SELECT * FROM compare($$lsh_clusters('SELECT key, body || lang, key AS rank FROM blocks', NULL::text)$$);
+SELECT * FROM compare($$lsh_pairs('SELECT id, minhash(body) FROM blocks')$$);
 RESET maintenance_work_mem;
 SET effective_cache_size = '8kB';
 SELECT * FROM compare($$lsh_pairs('SELECT id, body FROM blocks')$$);
+SELECT * FROM compare($$lsh_pairs('SELECT id, body || lang FROM blocks')$$);
+SELECT * FROM compare($$lsh_pairs('SELECT id, body FROM blocks WHERE id % 2 = 0',
+    other_query => 'SELECT id, upper(body) FROM blocks WHERE id % 2 = 1')$$); -- some are read again, some kept
 RESET effective_cache_size;
 
 -- Rows that the transaction itself has written, and then changed in the same transaction.
@@ -139,6 +161,10 @@ SELECT call, compare.* FROM unnest(ARRAY[
     $$lsh_pairs('SELECT id, body FROM small UNION ALL SELECT id, body FROM blocks')$$,
     $$lsh_pairs('SELECT id, body, ''b'' AS scope FROM blocks UNION ALL SELECT id + 1, body, ''s'' FROM small')$$,
     $$lsh_pairs('TABLE of_parts')$$,
+    $$lsh_pairs('SELECT id, body || lang FROM parts')$$,
+    $$lsh_pairs('SELECT id, minhash(body, 1024) FROM parts
+        UNION ALL SELECT id, sig FROM blocks WHERE sig <> minhash(''x'')')$$,
+    $$lsh_pairs('SELECT id, body FROM small UNION ALL SELECT -id, lower(body) FROM blocks')$$,
     -- read by one process
     $$lsh_pairs('SELECT id, body FROM small UNION ALL SELECT 1, ''a text of no table''')$$,
     $$lsh_pairs('SELECT id, body FROM parts WHERE id < current_setting(''blocks.most'')::int')$$,
@@ -152,8 +178,30 @@ RESET enable_bitmapscan;
 SET effective_cache_size = '2MB'; -- less than all partitions, more than each
 SELECT * FROM compare($$lsh_pairs('SELECT id, body FROM parts')$$);
 RESET effective_cache_size;
-SELECT answer($$lsh_pairs('SELECT id, body FROM parts')$$, 4)
-    = answer($$lsh_pairs('SELECT id, body FROM parts OFFSET 0')$$, 0) AS as_if_texts_were_kept;
+-- As if one process had read and kept the values.
+SELECT query, answer(format('lsh_pairs(%L)', query), 4)
+    = answer(format('lsh_pairs(%L)', query || ' LIMIT 1e6'), 0) AS same
+FROM unnest(ARRAY['SELECT id, body FROM parts', 'SELECT id, body || lang FROM parts', 'SELECT id, body FROM blocks',
+    'SELECT id, body || lang FROM blocks', 'SELECT id, minhash(body) FROM blocks']) query;
+-- PostgreSQL would read with workers of its own, which brings rows in any order.
+BEGIN;
+CREATE FUNCTION has_gather(query text) RETURNS bool LANGUAGE plpgsql AS $$
+DECLARE
+    plan json;
+BEGIN
+    EXECUTE 'EXPLAIN (FORMAT json) ' || query INTO plan;
+    RETURN plan::text ~ 'Gather';
+END $$;
+CREATE TEMPORARY TABLE gathered AS
+    SELECT query, format('lsh_pairs(%L)', query) AS call, answer(format('lsh_pairs(%L)', query), 0) AS alone
+    FROM unnest(ARRAY['SELECT id, body FROM blocks WHERE cardinality(shingles(body)) > 9',
+        'SELECT id, minhash(body) FROM blocks', 'SELECT id, minhash(body) FROM parts']) query;
+SET LOCAL max_parallel_workers_per_gather = 2;
+SET LOCAL min_parallel_table_scan_size = 0;
+SET LOCAL parallel_setup_cost = 0;
+SELECT query, has_gather(query), answer(call, 1) = alone AS one_more, answer(call, 4) = alone AS four_more
+FROM gathered;
+ROLLBACK;
 -- Many partitions, and too many.
 CREATE TABLE many (id int, body text) PARTITION BY RANGE (id);
 DO $$ BEGIN
@@ -176,6 +224,7 @@ CREATE POLICY no_french ON blocks USING (lang <> 'fr' AND id % 4 <> 1);
 SET ROLE regress_blocks;
 SELECT * FROM compare($$lsh_pairs('SELECT id, body FROM blocks')$$);
 SELECT * FROM compare($$lsh_pairs('SELECT id, body FROM blocks WHERE lang = ''fr''')$$);
+SELECT * FROM compare($$lsh_pairs('SELECT id, lower(body) FROM blocks')$$);
 RESET ROLE;
 ALTER TABLE blocks DISABLE ROW LEVEL SECURITY;
 REVOKE ALL ON blocks FROM regress_blocks;
@@ -224,9 +273,12 @@ SELECT error_of($$lsh_pairs('SELECT id, body FROM parts WHERE by_worker(id)')$$)
 SELECT error_of($$lsh_pairs('SELECT id, body FROM small UNION ALL SELECT id, body FROM blocks WHERE by_worker(id)')$$);
 SELECT error_of($$lsh_pairs('SELECT id, body FROM small',
     other_query => 'SELECT id, body FROM blocks WHERE by_worker(id)')$$);
+SELECT error_of($$lsh_pairs('SELECT id, body || by_worker(id) FROM blocks')$$);
+SELECT error_of($$lsh_clusters('SELECT id, minhash(CASE WHEN by_worker(id) THEN body END) FROM blocks')$$);
 -- Any process meets this error.
 SELECT error_of($$lsh_pairs('SELECT id, body FROM blocks WHERE id / (good * 0) = 1')$$);
 SELECT error_of($$lsh_pairs('SELECT 1 / (id * 0), body FROM blocks')$$);
+SELECT error_of($$lsh_pairs('SELECT id, body || 1 / (id * 0) FROM blocks')$$);
 SET max_parallel_maintenance_workers = 0;
 SELECT error_of($$lsh_pairs('SELECT id, body FROM blocks WHERE id / (good * 0) = 1')$$);
 SELECT error_of($$lsh_pairs('SELECT id, body FROM blocks WHERE id < 40 AND by_worker(id)')$$);
@@ -240,7 +292,9 @@ RESET max_parallel_workers;
 -- Functions that are volatile, or not safe in workers, are called by one process alone.
 ALTER FUNCTION by_worker VOLATILE;
 SELECT error_of($$lsh_pairs('SELECT id, body FROM blocks WHERE id < 20 AND by_worker(id)')$$);
+SELECT error_of($$lsh_pairs('SELECT id, body || by_worker(id) FROM blocks WHERE id < 20')$$);
 ALTER FUNCTION by_worker STABLE PARALLEL RESTRICTED;
+SELECT error_of($$lsh_pairs('SELECT id, body || by_worker(id) FROM blocks WHERE id < 20')$$);
 SELECT error_of($$lsh_pairs('SELECT id, body FROM blocks WHERE id < 20 AND by_worker(id)')$$);
 -- If one of two queries cannot be shared, neither is.
 ALTER FUNCTION by_worker PARALLEL SAFE;

@@ -30,6 +30,7 @@ problem every_way(int kind)
     made.memory = kind == 2 ? 1 << 24 : 0;
     made.workers = kind % 3;
     made.elsewhere = static_cast<std::uint32_t>(kind % 4);
+    made.computed = kind % 3 == 1 ? 2 : 0;
     made.far = kind == 2 || kind == 3;
     made.clusters = {true, true};
     support::random_source random = {86};

@@ -432,6 +432,10 @@ struct problem {
     std::vector<bulk::verdict> verdicts; // about these ids
     std::uint32_t elsewhere = 0;         // rows can be read again, except those whose number is a multiple of this
 
+    std::uint32_t computed = 0; // processes have left the documents of rows whose number is a multiple of this
+
+    bool is_computed(std::uint32_t row) const { return computed > 0 && row % computed == 0; }
+
     std::uint64_t place_of(std::uint32_t row) const { return elsewhere == 0 || row % elsewhere == 0 ? 0 : row + 1; }
 
     std::uint32_t scope_of(std::uint32_t row) const { return scopes.empty() ? 0 : scopes[row]; }
@@ -477,6 +481,7 @@ struct engine_call {
     std::uint64_t large_buckets;
     bulk::memory_budget budget;
     bulk::apart_rows apart = {};
+    std::vector<std::uint64_t> offsets = {}; // of documents that processes have left
 };
 
 inline bulk::text_bytes bytes_of(const std::string& text)
@@ -495,6 +500,35 @@ inline void take_some_text(row_set& rows, const std::string& text, std::uint64_t
     bulk::take_text(rows, bytes, bytes.size(), location);
 }
 
+// Leaves the documents of some rows, as two processes would, and makes them the engine's.
+inline void leave_computed(engine_call& call, row_set& rows)
+{
+    const problem& given = *call.given;
+    call.offsets.clear();
+    bulk::memory_budget making = bulk::make_budget(*call.host, given.memory / 4);
+    bulk::byte_store* made[2];
+    for (bulk::byte_store*& store : made)
+        store = bulk::open_shared_store(making, 1024);
+    for (std::uint32_t row = 0; row < given.count(); row++) {
+        bulk::byte_store& store = *made[row / 2 % 2];
+        call.offsets.push_back(store.size);
+        if (!given.is_computed(row))
+            continue;
+        const bulk::text_bytes bytes =
+            given.from_texts ? bytes_of(given.texts[row]) : bulk::text_bytes(given.slots[row]);
+        constexpr char padding[8] = {}; // slots must be aligned
+        bulk::append(store, bytes.data(), bytes.size());
+        bulk::append(store, padding, -bytes.size() % sizeof(padding));
+    }
+    rows.brought_count = std::size(made);
+    rows.brought = bulk::allocate<bulk::byte_store*>(*call.host, rows.brought_count);
+    for (std::size_t i = 0; i < rows.brought_count; i++) {
+        bulk::store_note note;
+        bulk::leave_store(made[i], note);
+        rows.brought[i] = bulk::adopt_store(call.budget, note);
+    }
+}
+
 // Takes all rows. None of them may be empty.
 inline row_set& take_rows(engine_call& call)
 {
@@ -509,12 +543,18 @@ inline row_set& take_rows(engine_call& call)
             call.host->documents.emplace_back(given.texts[row].begin(), given.texts[row].end());
         else
             call.host->documents.push_back(given.slots[row]);
+    leave_computed(call, rows);
     for (std::uint32_t row = 0; row < given.count(); row++) {
         if (row == given.first_count)
             rows.first_count = rows.count;
         if (given.task.scoped)
             bulk::set_scope(rows, given.scope_of(row));
-        if (given.from_texts)
+        if (given.is_computed(row))
+            bulk::take_brought(rows,
+                               given.from_texts ? given.texts[row].size() : given.slots[row].size(),
+                               row / 2 % 2,
+                               call.offsets[row]);
+        else if (given.from_texts)
             take_some_text(rows, given.texts[row], given.place_of(row));
         else
             bulk::take_signature(rows, minhash::with_slots(given.task.scheme, given.slots[row]), given.place_of(row));

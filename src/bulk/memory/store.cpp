@@ -272,6 +272,17 @@ byte_store* open_view(memory_budget& budget, const store_note& note)
     return store;
 }
 
+byte_store* adopt_store(memory_budget& budget, const store_note& note)
+{
+    byte_store* const store = open_view(budget, note);
+    store->view = false;
+    budget.used += store->chunk_count * store->chunk_bytes;
+    budget.filed += store->filed;
+    if (note.chunks != 0)
+        budget.owner->release_shared(*budget.owner, note.chunks);
+    return store;
+}
+
 void free_noted(host& owner, const store_note& note)
 {
     const auto* const numbers = find_shared<shared_number>(owner, note.chunks);

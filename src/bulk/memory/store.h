@@ -106,6 +106,9 @@ void leave_store(byte_store* store, store_note& note);
 byte_store* open_view(memory_budget& budget, const store_note& note);
 void close_view(byte_store* view);
 
+// Makes a store of what another process has left. Its bytes count in the budget, and it can be left again.
+byte_store* adopt_store(memory_budget& budget, const store_note& note);
+
 // Frees the bytes that a note refers to. After this, views made from the note may be neither opened nor read.
 void free_noted(host& owner, const store_note& note);
 

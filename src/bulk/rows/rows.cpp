@@ -25,7 +25,8 @@ constexpr std::size_t fixed_bytes = 28;
 // otherwise it is a location that the host can read. The number of the store is in the bits from store_shift up to, but
 // not including, this bit: 0 stands for rows.documents, and n + 1 for rows.brought[n].
 constexpr std::uint64_t in_store_bit = std::uint64_t{1} << 63;
-constexpr int store_shift = 48;
+constexpr int store_shift = 46;
+static_assert(most_brought + 1 < in_store_bit >> store_shift);
 
 std::size_t large_chunk_for(const memory_budget& budget)
 {
@@ -113,20 +114,51 @@ void count_row(row_set& rows)
     rows.count++;
 }
 
-// Records where the next row's document can be read again, or stores the document if `location` is 0. Also records the
-// size of a text.
-void append_document(row_set& rows, text_bytes bytes, std::size_t bytes_of_all, std::uint64_t location)
+// Adds to rows.work. As soon as there is enough work for workers, and the host can have them, makes the shared stores
+// accessible to them.
+void count_work(row_set& rows, std::size_t bytes)
 {
-    assert(!(location & in_store_bit) && (location != 0 || bytes.size() == bytes_of_all));
+    host& owner = *rows.owner;
+    if (owner.sharing || owner.most_workers == 0)
+        return;
+    rows.work += bytes;
+    if (rows.work < owner.least_work)
+        return;
+    owner.start_sharing(owner);
+    if (owner.sharing)
+        share_stores(*rows.budget);
+    else
+        owner.most_workers = 0;
+}
+
+// The value in rows.document_locations for a document in rows.brought[store].
+std::uint64_t location_in(std::size_t store, std::uint64_t offset)
+{
+    assert(offset >> store_shift == 0 && store < most_brought);
+    return in_store_bit | std::uint64_t{store + 1} << store_shift | offset;
+}
+
+// Adds the next row, whose document has this size.
+void append_row(row_set& rows, std::size_t size, std::uint64_t location)
+{
+    append(*rows.document_locations, &location, sizeof(location));
+    const auto bytes = static_cast<std::uint32_t>(size);
+    if (rows.document_sizes != nullptr)
+        append(*rows.document_sizes, &bytes, sizeof(bytes));
+    count_work(rows, rows.task.given ? size / slot_bytes_of_work : size);
+    count_row(rows);
+}
+
+// Adds the next row, whose document can be read again, or is stored if `location` is 0.
+void take_document(row_set& rows, text_bytes bytes, std::size_t size, std::uint64_t location)
+{
+    assert(!(location & in_store_bit) && (location != 0 || bytes.size() == size));
     std::uint64_t at = location;
     if (location == 0) {
         at = in_store_bit | rows.documents->size;
         append(*rows.documents, bytes.data(), bytes.size());
     }
-    append(*rows.document_locations, &at, sizeof(at));
-    const auto size = static_cast<std::uint32_t>(bytes_of_all);
-    if (rows.document_sizes != nullptr)
-        append(*rows.document_sizes, &size, sizeof(size));
+    append_row(rows, size, at);
 }
 
 // Tells the host which documents will be read next.
@@ -147,23 +179,6 @@ std::uint32_t rows_at_once(const shared_rows& shared)
     constexpr std::uint32_t most = 1024;
     constexpr std::uint32_t units_of_each = 32;
     return std::clamp(shared.count / (units_of_each * shared.processes), least, most);
-}
-
-// Adds to rows.work. As soon as there is enough work for workers, and the host can have them, makes the shared stores
-// accessible to them.
-void count_work(row_set& rows, std::size_t bytes)
-{
-    host& owner = *rows.owner;
-    if (owner.sharing || owner.most_workers == 0)
-        return;
-    rows.work += bytes;
-    if (rows.work < owner.least_work)
-        return;
-    owner.start_sharing(owner);
-    if (owner.sharing)
-        share_stores(*rows.budget);
-    else
-        owner.most_workers = 0;
 }
 
 } // namespace
@@ -218,9 +233,7 @@ bool take_signature(row_set& rows, const signature& value, std::uint64_t locatio
         return false;
     assert(rows.task.scheme == value.scheme);
     const text_bytes slots = value.stored_slots();
-    count_work(rows, slots.size() / slot_bytes_of_work);
-    append_document(rows, slots, slots.size(), location);
-    count_row(rows);
+    take_document(rows, slots, slots.size(), location);
     return true;
 }
 
@@ -229,18 +242,19 @@ bool take_text(row_set& rows, text_bytes start, std::size_t size, std::uint64_t 
     assert(start.size() == size || (location != 0 && start.size() < size));
     if (!has_shingles(*rows.signer, start))
         return false;
-    count_work(rows, size);
-    append_document(rows, start, size, location);
-    count_row(rows);
+    take_document(rows, start, size, location);
     return true;
 }
 
 void take_placed(row_set& rows, std::size_t size, std::uint64_t location)
 {
-    assert(location != 0);
-    count_work(rows, rows.task.given ? size / slot_bytes_of_work : size);
-    append_document(rows, {}, size, location);
-    count_row(rows);
+    assert(location != 0 && !(location & in_store_bit));
+    append_row(rows, size, location);
+}
+
+void take_brought(row_set& rows, std::size_t size, std::size_t store, std::uint64_t offset)
+{
+    append_row(rows, size, location_in(store, offset));
 }
 
 agreement_counts sample_rows(row_set& rows, sampled_counts& counts, double& mean_bytes)
@@ -355,8 +369,7 @@ std::uint64_t location_to_read(row_set& rows, std::uint32_t row)
 
 void set_brought(row_set& rows, std::uint32_t row, std::size_t store, std::uint64_t offset)
 {
-    assert(offset >> store_shift == 0);
-    const std::uint64_t at = in_store_bit | std::uint64_t{store + 1} << store_shift | offset;
+    const std::uint64_t at = location_in(store, offset);
     write_at(*rows.document_locations, row * std::uint64_t{sizeof(at)}, &at, sizeof(at));
 }
 

@@ -52,7 +52,8 @@ struct row_set {
     std::uint32_t first_count; // how many rows belong to the first of two queries; set by the caller
 
     byte_store* documents;          // texts in UTF-8, or slots, that the host cannot read again
-    byte_store** brought;           // one store for each process: documents that were read again (far_documents.cpp)
+    byte_store** brought;           // stores of documents that processes have made, or read again (far_documents.cpp)
+    std::size_t brought_count;      // set by the caller, with `brought`, before start_steps()
     byte_store* document_locations; // where the document of each row is
     byte_store* document_sizes;     // the sizes of texts; null for signatures
     byte_store* first_slots;        // the first slots of each row
@@ -99,6 +100,12 @@ bool take_text(row_set& rows, text_bytes start, std::size_t size, std::uint64_t 
 // Adds the next row, of which only the size of its document is known. It has shingles, and the host can read its text,
 // or the stored slots of its signature, from this location.
 void take_placed(row_set& rows, std::size_t size, std::uint64_t location);
+
+// The same for a row whose document is in rows.brought[store], at this offset.
+void take_brought(row_set& rows, std::size_t size, std::size_t store, std::uint64_t offset);
+
+// How many stores rows.brought can have.
+constexpr std::size_t most_brought = (std::size_t{1} << 17) - 2;
 
 // Compares the signatures of a random sample of rows. Bands can be chosen from the result, which refers to `counts`
 // (tally_agreements()). Also computes the mean size of the documents in the sample.

@@ -71,15 +71,24 @@ void each_store(row_set& rows, Take&& take)
         take(rows.keys[i], notes[i]);
 }
 
+void drop_noted(const row_set& rows, const store_note& note)
+{
+    rows.budget->used -= note.chunk_count * note.chunk_bytes;
+    free_noted(*rows.owner, note);
+}
+
 // Frees the texts, which are not needed after signing.
 void drop_documents(const row_set& rows)
 {
     shared_rows& shared = *rows.shared;
     for (store_note* const note : {&shared.documents, &shared.document_locations, &shared.document_sizes}) {
-        rows.budget->used -= note->chunk_count * note->chunk_bytes;
-        free_noted(*rows.owner, *note);
+        drop_noted(rows, *note);
         *note = {};
     }
+    auto* const brought = find_shared<store_note>(rows, shared.brought);
+    for (std::size_t i = 0; i < shared.brought_count; i++)
+        drop_noted(rows, brought[i]);
+    shared.brought_count = 0;
 }
 
 // Makes the rows accessible to all processes.
@@ -105,6 +114,18 @@ void share_rows(row_set& rows)
         if (store != nullptr)
             leave_store(store, note);
     });
+    auto* const notes = allocate_shared<store_note>(owner, shared.brought, rows.brought_count);
+    for (std::size_t i = 0; i < rows.brought_count; i++)
+        leave_store(rows.brought[i], notes[i]);
+    shared.brought_count = rows.brought_count;
+}
+
+byte_store** open_views(const row_set& rows, shared_number notes, std::size_t count)
+{
+    byte_store** const views = allocate<byte_store*>(*rows.owner, count);
+    for (std::size_t i = 0; i < count; i++)
+        views[i] = open_view(*rows.budget, find_shared<store_note>(rows, notes)[i]);
+    return views;
 }
 
 // Opens views of the stores that all processes share, and finds the arrays that they share.
@@ -116,8 +137,8 @@ void open_views(row_set& rows)
     each_store(rows, [&rows](byte_store*& store, const store_note& note) {
         store = has_store(note) ? open_view(*rows.budget, note) : nullptr;
     });
-    if (shared.brought != 0)
-        rows.brought = open_left(rows, shared.brought);
+    rows.brought = open_views(rows, shared.brought, shared.brought_count);
+    rows.brought_count = shared.brought_count;
     rows.scopes = {find_shared<std::uint32_t>(rows, shared.scopes), 0};
     rows.leader = find_shared<std::uint32_t>(rows, shared.leader);
     rows.next = find_shared<std::uint32_t>(rows, shared.next);
@@ -209,11 +230,26 @@ void leave_store(const row_set& rows, byte_store* store, shared_number notes)
 
 byte_store** open_left(const row_set& rows, shared_number notes)
 {
-    const std::uint32_t processes = rows.shared->processes;
-    byte_store** const views = allocate<byte_store*>(*rows.owner, processes);
-    for (std::uint32_t member = 0; member < processes; member++)
-        views[member] = open_view(*rows.budget, find_shared<store_note>(rows, notes)[member]);
-    return views;
+    return open_views(rows, notes, rows.shared->processes);
+}
+
+void add_brought(row_set& rows, shared_number notes)
+{
+    host& owner = *rows.owner;
+    shared_rows& shared = *rows.shared;
+    const std::size_t before = shared.brought_count;
+    const shared_number former = shared.brought;
+    shared.brought_count = before + shared.processes;
+    auto* const all = allocate_shared<store_note>(owner, shared.brought, shared.brought_count);
+    std::copy_n(find_shared<store_note>(rows, former), before, all);
+    std::copy_n(find_shared<store_note>(rows, notes), shared.processes, all + before);
+    owner.release_shared(owner, former);
+    owner.release_shared(owner, notes);
+    for (std::size_t i = 0; i < before; i++)
+        close_view(rows.brought[i]);
+    release(owner, rows.brought);
+    rows.brought = open_views(rows, shared.brought, shared.brought_count);
+    rows.brought_count = shared.brought_count;
 }
 
 } // namespace minhash::bulk

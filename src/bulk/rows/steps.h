@@ -39,7 +39,8 @@ struct shared_rows {
     shared_number keys; // a store_note for each band's keys, and one for the keys of whole signatures
     shared_number scopes;
 
-    shared_number brought; // each member's store_note of the documents that were read again (far_documents.cpp)
+    shared_number brought; // the store_notes of row_set::brought
+    std::size_t brought_count;
     shared_number leader;
     shared_number next;
     shared_number rights;
@@ -115,5 +116,8 @@ void leave_store(const row_set& rows, byte_store* store, shared_number notes);
 
 // Opens a view of each process's store, after the step in which the processes called leave_store().
 byte_store** open_left(const row_set& rows, shared_number notes);
+
+// Adds each process's store to rows.brought, after the step in which the processes called leave_store(). Frees `notes`.
+void add_brought(row_set& rows, shared_number notes);
 
 } // namespace minhash::bulk

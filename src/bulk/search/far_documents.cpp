@@ -94,8 +94,7 @@ void bring_documents(row_set& rows)
     do_step(rows, mark_units);
     shared.large_buckets = 0; // reset, because collecting candidates counts them again
     do_step(rows, bring_units);
-    rows.shared->brought = std::exchange(shared.bringing, 0);
-    rows.brought = open_left(rows, rows.shared->brought);
+    add_brought(rows, std::exchange(shared.bringing, 0));
     owner.release_shared(owner, shared.marks);
     shared.marks = 0;
 }
@@ -126,7 +125,7 @@ void bring_units(row_set& rows)
         for (std::size_t i = 0; i < count; i++) {
             report(owner, phase, first, rows.count);
             const text_bytes bytes = fetch_document(rows, wanted[i].row, buffer);
-            set_brought(rows, wanted[i].row, rows.member, to->size);
+            set_brought(rows, wanted[i].row, rows.brought_count + rows.member, to->size);
             append(*to, bytes.data(), bytes.size());
         }
     });

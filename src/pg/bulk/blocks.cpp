@@ -1,14 +1,11 @@
-// Each process appends a record for each of its rows to a store of its own. The records are in the order of the rows'
-// locations, because a process gets blocks in rising order. They are grouped into runs of rows between which no other
-// process has any row. The session's process merges the runs in the order of their blocks.
 #include "pg/bulk/blocks.h"
+#include "pg/bulk/scan_records.h"
 #include "pg/compat.h"
 
 #include <algorithm>
-#include <atomic>
+#include <bit>
 
 extern "C" {
-#include "access/detoast.h"
 #include "access/heapam.h"
 #include "access/table.h"
 #include "access/tableam.h"
@@ -21,7 +18,6 @@ extern "C" {
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
-#include "utils/datum.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/plancache.h"
@@ -32,50 +28,12 @@ namespace minhash::pg {
 
 namespace {
 
-struct shared_scan {
-    bulk::shared_number plan; // the planned statement, as text
-    bulk::shared_number query;
-    bulk::shared_number blocks; // PostgreSQL's description of the parallel scan
-    bulk::shared_number rows;   // each process's store_note of its records
-    bulk::shared_number runs;   // each process's store_note of its runs
-    scheme texts;
-    std::size_t allowance; // how many bytes each process may keep in memory
-    int table;             // the number of the table in locations
-    int scope_column;      // 0: none
-    int rank_column;
-    Oid short_id; // for convert_id()
-    bool from_texts;
-    bool lone_ids;
-    bool is_internal;
-    double expected;       // how many rows PostgreSQL expects
-    std::uint64_t read;    // how many rows have been read; atomic
-    std::uint64_t skipped; // how many rows were left out because of a NULL; atomic
-};
-
-constexpr std::uint32_t most_rows_of_run = 1024;
-
-struct run {
-    std::uint64_t offset; // of the records, in the store of their process
-    std::uint64_t bytes;
-    std::uint32_t rows;
-    BlockNumber first; // the block of the first row
-};
-
-// A record is this struct, the header of the signature if there is one, and then the serialized id, scope and rank.
-struct row_head {
-    std::uint64_t location;
-    std::uint32_t size;
-    row_content content;
-};
-
-// The scan if a plan is just the sequential scan of a table in which any process can read the second column again, and
-// if any process can run the plan; otherwise null.
+// The scan if a plan is just the sequential scan of a table, and if any process can run the plan; otherwise null.
 const SeqScan* scan_to_share(const PlannedStmt* planned)
 {
     Plan* const top = planned->planTree;
     if (!IsA(top, SeqScan) || planned->subplans != NIL || planned->paramExecTypes != NIL || top->initPlan != NIL ||
-        planned->rowMarks != NIL || may_remove_visible_rows() || list_length(top->targetlist) < 2 ||
-        table_column(top, 2) == 0)
+        planned->rowMarks != NIL || may_remove_visible_rows() || list_length(top->targetlist) < 2)
         return nullptr;
     Node* const columns = reinterpret_cast<Node*>(top->targetlist);
     Node* const filter = reinterpret_cast<Node*>(top->qual);
@@ -106,6 +64,9 @@ bool can_share(const PlannedStmt* part)
     return result;
 }
 
+// Whether the query computes its values, so that they cannot be read again from the table.
+bool is_computed(const PlannedStmt* part) { return table_column(part->planTree, 2) == 0; }
+
 // How much work the rows of a part can be, as least_work counts it.
 std::uint64_t work_of(const bulk_call& call, const PlannedStmt* part)
 {
@@ -113,8 +74,35 @@ std::uint64_t work_of(const bulk_call& call, const PlannedStmt* part)
     const std::uint64_t bytes = blocks_with_toast(table) * BLCKSZ;
     table_close(table, NoLock);
     const auto* const value = static_cast<const TargetEntry*>(lsecond(part->planTree->targetlist));
+    if (is_computed(part))
+        return bytes;
     const bool texts = getBaseType(exprType(reinterpret_cast<const Node*>(value->expr))) != call.signature_type;
     return texts ? bytes : bytes / bulk::slot_bytes_of_work;
+}
+
+bool can_share(const List* parts)
+{
+    const ListCell* cell;
+    foreach (cell, parts)
+        if (!can_share(lfirst_node(PlannedStmt, cell)))
+            return false;
+    return true;
+}
+
+List* parts_of(CachedPlan* plan) { return split_into_scans(linitial_node(PlannedStmt, plan->stmt_list)); }
+
+// The plan to run for a query. PostgreSQL's own plan may have workers, if a filter drops most rows or a function is
+// costly. A plan without them is better, if the processes of the call can share it: what they read need not go through
+// one of them.
+CachedPlan* plan_to_run(const bulk_call& call, const planned_select& query)
+{
+    CachedPlan* const plan = SPI_plan_get_cached_plan(query.plan);
+    if (call.most_workers == 0 || !linitial_node(PlannedStmt, plan->stmt_list)->parallelModeNeeded)
+        return plan;
+    CachedPlan* const other = SPI_plan_get_cached_plan(plan_without_workers(query));
+    const bool better = can_share(parts_of(other));
+    ReleaseCachedPlan(better ? plan : other, nullptr);
+    return better ? other : plan;
 }
 
 // Makes the call ready for workers if all parts of its queries can be shared, and if there is enough to read.
@@ -124,13 +112,11 @@ bool share_reading(bulk_call& call, std::span<List* const> queries)
         return false;
     std::uint64_t work = 0;
     for (const List* const parts : queries) {
+        if (!can_share(parts))
+            return false;
         const ListCell* cell;
-        foreach (cell, parts) {
-            const PlannedStmt* const part = lfirst_node(PlannedStmt, cell);
-            if (!can_share(part))
-                return false;
-            work += work_of(call, part);
-        }
+        foreach (cell, parts)
+            work += work_of(call, lfirst_node(PlannedStmt, cell));
     }
     if (work < call.least_work)
         return false;
@@ -187,121 +173,11 @@ void end_plan(const running_plan& plan)
     FreeQueryDesc(plan.query);
 }
 
-// Collects a process's records.
-struct recorder {
-    bulk_host* host;
-    shared_scan* scan;
-    bulk::host_signer* signer;
-    bulk::byte_store* rows;
-    bulk::byte_store* runs;
-    bulk::growing<char> record;
-    run current;      // not yet in `runs`; no rows: there is none
-    BlockNumber last; // the block of the last row
-    std::uint64_t skipped;
-};
-
-void end_run(recorder& self)
-{
-    if (self.current.rows == 0)
-        return;
-    self.current.bytes = self.rows->size - self.current.offset;
-    bulk::append(*self.runs, &self.current, sizeof(self.current));
-    const std::atomic_ref read(self.scan->read);
-    const std::uint64_t all = read.fetch_add(self.current.rows, std::memory_order_relaxed) + self.current.rows;
-    self.current = {};
-    if (self.host->member == 0)
-        report_read(*self.host, "reading rows", all, self.scan->expected);
-}
-
-// The size of a text. Sets `content` if the text has no shingles.
-std::size_t measure_text(const recorder& self, Datum value, row_content& content)
-{
-    text_beginning start;
-    if (beginning_of(value, start) && bulk::has_shingles(*self.signer, start.bytes))
-        return start.size;
-    const bulk::text_bytes whole = utf8_of(*self.host, DatumGetTextPP(value));
-    if (!bulk::has_shingles(*self.signer, whole))
-        content = row_content::empty;
-    return whole.size();
-}
-
-// The size of a stored signature. Copies its header, or as much of it as there is.
-std::size_t measure_signature(Datum value, std::uint8_t (&header)[header_bytes])
-{
-    const struct varlena* const start = PG_DETOAST_DATUM_SLICE(value, 0, header_bytes);
-    memcpy(header, VARDATA_ANY(start), std::min<std::size_t>(VARSIZE_ANY_EXHDR(start), header_bytes));
-    return toast_raw_datum_size(value) - VARHDRSZ;
-}
-
-// Serializes a column after the first `bytes` bytes of the record, and adds to `bytes`.
-void add_column(recorder& self, TupleTableSlot* slot, int column, Datum value, bool null, std::size_t& bytes)
-{
-    const Form_pg_attribute type = TupleDescAttr(slot->tts_tupleDescriptor, column - 1);
-    const std::size_t more = datumEstimateSpace(value, null, type->attbyval, type->attlen);
-    bulk::grow(*self.host, self.record, bytes, bytes + more);
-    char* at = self.record.values + bytes;
-    datumSerialize(value, null, type->attbyval, type->attlen, &at);
-    bytes += more;
-}
-
-void append_record(recorder& self, TupleTableSlot* slot, row_head head, Datum id, Datum value)
-{
-    std::uint8_t header[header_bytes] = {};
-    if (!self.scan->from_texts && head.content != row_content::null)
-        head.size = static_cast<std::uint32_t>(measure_signature(value, header));
-    else if (head.content != row_content::null)
-        head.size = static_cast<std::uint32_t>(measure_text(self, value, head.content));
-    bulk::grow(*self.host, self.record, 0, sizeof(head) + sizeof(header));
-    memcpy(self.record.values, &head, sizeof(head));
-    memcpy(self.record.values + sizeof(head), header, sizeof(header));
-    std::size_t bytes = sizeof(head) + (self.scan->from_texts ? 0 : sizeof(header));
-    add_column(self, slot, 1, id, false, bytes);
-    for (const int column : {self.scan->scope_column, self.scan->rank_column})
-        if (column > 0) {
-            bool null;
-            const Datum other = slot_getattr(slot, column, &null);
-            add_column(self, slot, column, other, null, bytes);
-        }
-    bulk::append(*self.rows, self.record.values, bytes);
-}
-
-void record_row(recorder& self, TupleTableSlot* slot, const ItemPointerData& at)
-{
-    bool no_id;
-    bool no_value;
-    const Datum id = slot_getattr(slot, 1, &no_id);
-    const Datum value = slot_getattr(slot, 2, &no_value);
-    if (no_id || (no_value && !self.scan->lone_ids)) {
-        self.skipped++;
-        return;
-    }
-    const BlockNumber block = ItemPointerGetBlockNumber(&at);
-    const bool adjacent = block == self.last || block == self.last + 1;
-    if (!adjacent || self.current.rows == most_rows_of_run)
-        end_run(self);
-    if (self.current.rows == 0)
-        self.current = {self.rows->size, 0, 0, block};
-    const row_head head = {location_at(self.scan->table, at), 0, no_value ? row_content::null : row_content::value};
-    append_record(self, slot, head, convert_id(self.scan->short_id, id), value);
-    self.current.rows++;
-    self.last = block;
-}
-
 // Reads this process's part of the blocks.
 void scan_part(bulk_host& host, shared_scan& scan, QueryDesc* running)
 {
     host.begin_phase(host);
-    bulk::memory_budget budget = bulk::make_budget(host, scan.allowance);
-    recorder self = {};
-    self.host = &host;
-    self.scan = &scan;
-    self.last = InvalidBlockNumber;
-    if (scan.from_texts)
-        self.signer = bulk::make_signer(host, scan.texts);
-    const std::size_t chunk = bulk::chunk_for(budget, 2, 1024 * 1024);
-    self.rows = bulk::open_shared_store(budget, chunk, bulk::reading::in_order);
-    self.runs = bulk::open_shared_store(budget, std::min<std::size_t>(chunk, 64 * 1024), bulk::reading::in_order);
-
+    recorder& records = start_recording(host, scan);
     EState* const estate = running->estate;
     SeqScanState* const node = scan_of(running);
     const MemoryContext former = MemoryContextSwitchTo(estate->es_query_cxt);
@@ -319,97 +195,11 @@ void scan_part(bulk_host& host, shared_scan& scan, QueryDesc* running)
         if (TupIsNull(slot))
             break;
         MemoryContextSwitchTo(row_memory);
-        record_row(self, slot, node->ss.ss_ScanTupleSlot->tts_tid);
+        record_row(records, slot, node->ss.ss_ScanTupleSlot->tts_tid);
     }
     MemoryContextSwitchTo(former);
-    end_run(self);
-    std::atomic_ref(scan.skipped).fetch_add(self.skipped, std::memory_order_relaxed);
-    bulk::leave_store(self.rows, bulk::find_shared<bulk::store_note>(host, scan.rows)[host.member]);
-    bulk::leave_store(self.runs, bulk::find_shared<bulk::store_note>(host, scan.runs)[host.member]);
+    end_recording(records);
     host.end_phase(host);
-}
-
-// What a process has left, to be merged.
-struct left_rows {
-    bulk::byte_store* rows;
-    bulk::byte_store* runs;
-    std::uint64_t next; // the next run's number
-    run first;          // the next run
-    bool ended;
-};
-
-void go_on(left_rows& left)
-{
-    left.ended = left.next * sizeof(run) == left.runs->size;
-    if (!left.ended)
-        left.first = bulk::fetch_value<run>(*left.runs, left.next++);
-}
-
-Datum restore(const char*& at, bool& null)
-{
-    char* from = const_cast<char*>(at); // not written to
-    const Datum value = datumRestore(&from, &null);
-    at = from;
-    return value;
-}
-
-void take_run(bulk_call& call, const char* at, std::uint32_t rows)
-{
-    for (std::uint32_t i = 0; i < rows; i++) {
-        bulk::pause(call);
-        MemoryContextReset(call.row_memory);
-        const MemoryContext former = MemoryContextSwitchTo(call.row_memory);
-        row_head head;
-        memcpy(&head, at, sizeof(head));
-        at += sizeof(head);
-        scanned_row row = {head.location, head.size, head.content, at, 0, 0, 0, true, true};
-        if (!call.from_texts)
-            at += header_bytes;
-        bool no_id;
-        row.id = restore(at, no_id);
-        if (call.scope_column > 0)
-            row.scope = restore(at, row.no_scope);
-        if (call.rank_column > 0)
-            row.rank = restore(at, row.no_rank);
-        MemoryContextSwitchTo(former);
-        take_scanned_row(call, row);
-    }
-}
-
-// Passes the rows of all processes to the engine, in the order of their locations.
-void merge_runs(bulk_call& call, const shared_scan& scan)
-{
-    const auto* const rows = bulk::find_shared<bulk::store_note>(call, scan.rows);
-    const auto* const runs = bulk::find_shared<bulk::store_note>(call, scan.runs);
-    bulk::memory_budget budget = bulk::make_budget(call, scan.allowance);
-    left_rows parts[most_members];
-    const std::span all(parts, static_cast<std::size_t>(call.processes));
-    for (std::size_t i = 0; i < all.size(); i++) {
-        all[i] = {bulk::open_view(budget, rows[i]), bulk::open_view(budget, runs[i]), 0, {}, false};
-        go_on(all[i]);
-    }
-    bulk::growing<char> buffer = {};
-    const auto is_before = [](const left_rows& a, const left_rows& b) {
-        return a.ended != b.ended ? b.ended : a.first.first < b.first.first;
-    };
-    for (;;) {
-        left_rows& next = *std::min_element(all.begin(), all.end(), is_before);
-        if (next.ended)
-            break;
-        const run taken = next.first;
-        if (!bulk::in_place(*next.rows, taken.offset, taken.bytes))
-            bulk::grow(call, buffer, 0, taken.bytes);
-        const void* const records = bulk::fetch(*next.rows, taken.offset, taken.bytes, buffer.values);
-        take_run(call, static_cast<const char*>(records), taken.rows);
-        go_on(next);
-    }
-    bulk::release(call, buffer.values);
-    for (std::size_t i = 0; i < all.size(); i++) {
-        bulk::close_view(all[i].rows);
-        bulk::close_view(all[i].runs);
-        bulk::free_noted(call, rows[i]);
-        bulk::free_noted(call, runs[i]);
-    }
 }
 
 bulk::shared_number make_scan(bulk_call& call, const QueryDesc* running)
@@ -425,7 +215,13 @@ bulk::shared_number make_scan(bulk_call& call, const QueryDesc* running)
     bulk::allocate_shared<bulk::store_note>(call, scan.rows, processes);
     bulk::allocate_shared<bulk::store_note>(call, scan.runs, processes);
     scan.texts = call.wanted.texts;
-    scan.allowance = (call.budget.limit - std::min(call.budget.limit, call.budget.used)) / 2 / processes;
+    const std::size_t free = call.budget.limit - std::min(call.budget.limit, call.budget.used);
+    scan.computed = is_computed(running->plannedstmt);
+    if (scan.computed)
+        bulk::allocate_shared<bulk::store_note>(call, scan.values, processes);
+    scan.allowance = (scan.computed ? free / 4 * 3 : free / 2) / processes;
+    scan.values_chunk = std::bit_floor(
+        std::clamp<std::size_t>(work_of(call, running->plannedstmt) / processes / 8, 64 * 1024, 2 * 1024 * 1024));
     scan.table = call.again.count;
     scan.scope_column = call.scope_column;
     scan.rank_column = call.rank_column;
@@ -441,8 +237,10 @@ bulk::shared_number make_scan(bulk_call& call, const QueryDesc* running)
 void free_scan(bulk_call& call, bulk::shared_number number)
 {
     const shared_scan& scan = *bulk::find_shared<shared_scan>(call, number);
-    for (const bulk::shared_number part : {scan.plan, scan.query, scan.blocks, scan.rows, scan.runs, number})
-        call.release_shared(call, part);
+    for (const bulk::shared_number part :
+         {scan.plan, scan.query, scan.blocks, scan.rows, scan.runs, scan.values, number})
+        if (part != 0)
+            call.release_shared(call, part);
 }
 
 // Starts workers, unless they have been started for an earlier query. PostgreSQL shows the present error context with
@@ -463,7 +261,6 @@ void read_blocks(bulk_call& call, const planned_select& query, PlannedStmt* part
     take_columns(call, running.query->tupDesc);
     start_rereading(call.again, *running.query, 2);
     call.far = call.again.far;
-    Assert(call.again.scanned != nullptr);
     ask_for_workers(call, running);
     const bulk::shared_number number = make_scan(call, running.query);
     shared_scan& scan = *bulk::find_shared<shared_scan>(call, number);
@@ -475,7 +272,7 @@ void read_blocks(bulk_call& call, const planned_select& query, PlannedStmt* part
     end_plan(running);
     call.again.scanned = nullptr;
     call.skipped += scan.skipped;
-    merge_runs(call, scan);
+    merge_records(call, scan);
     free_scan(call, number);
 }
 
@@ -488,8 +285,8 @@ void read_queries(bulk_call& call, std::span<const planned_select> queries)
     List* parts[most_queries];
     Assert(queries.size() <= most_queries);
     for (std::size_t i = 0; i < queries.size(); i++) {
-        plans[i] = SPI_plan_get_cached_plan(queries[i].plan);
-        parts[i] = split_into_scans(linitial_node(PlannedStmt, plans[i]->stmt_list));
+        plans[i] = plan_to_run(call, queries[i]);
+        parts[i] = parts_of(plans[i]);
     }
     const bool shared = share_reading(call, std::span(parts).first(queries.size()));
     for (std::size_t i = 0; i < queries.size(); i++) {
@@ -502,6 +299,10 @@ void read_queries(bulk_call& call, std::span<const planned_select> queries)
             worthwhile ? read_blocks(call, queries[i], part) : read_part(call, queries[i], part);
         }
         ReleaseCachedPlan(plans[i], nullptr);
+    }
+    if (call.rows != nullptr) {
+        call.rows->brought = call.values.values;
+        call.rows->brought_count = call.value_count;
     }
 }
 

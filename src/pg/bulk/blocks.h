@@ -4,6 +4,7 @@
 // the order of the blocks, so they are the same, in the same order, with any number of workers.
 //
 // The values themselves are not passed on, because any process can read them again from their locations (reread.h).
+// Only values that the query computes are kept, each by the process that has computed it (scan_records.h).
 #pragma once
 
 #include "pg/bulk/call.h"

@@ -130,17 +130,22 @@ void check_scheme(bulk_call& call, const scheme& scheme, Datum id)
                 errhint("Call minhash() with the same arguments for all."));
 }
 
-// Decodes a stored signature. Most signatures have the same header and size as the first one, and need no check.
-signature decode_next(bulk_call& call, const struct varlena* stored, Datum id)
+std::span<const std::uint8_t> bytes_of(const struct varlena* stored)
 {
-    const std::uint8_t* const bytes = reinterpret_cast<const std::uint8_t*>(VARDATA(stored));
-    const std::size_t size = VARSIZE(stored) - VARHDRSZ;
+    return {reinterpret_cast<const std::uint8_t*>(VARDATA(stored)), VARSIZE(stored) - VARHDRSZ};
+}
+
+// Decodes a stored signature. Most signatures have the same header and size as the first one, and need no check.
+signature decode_next(bulk_call& call, std::span<const std::uint8_t> stored, Datum id)
+{
+    const std::uint8_t* const bytes = stored.data();
+    const std::size_t size = stored.size();
     // Prefetch the row that a scan reads next. It is in front of this row, because a page is filled from its end.
     for (std::size_t line = 0; line < size; line += 64)
         __builtin_prefetch(bytes - size + line);
     if (size == call.header_size && memcmp(bytes, call.header, header_bytes) == 0)
         return with_slots(call.rows->task.scheme, {bytes + header_bytes, size - header_bytes});
-    const signature read = decode_stored({bytes, size});
+    const signature read = decode_stored(stored);
     if (call.rows == nullptr) {
         memcpy(call.header, bytes, header_bytes);
         call.header_size = size;
@@ -172,7 +177,7 @@ bool take_value(bulk_call& call, TupleTableSlot* slot, Datum id, Datum value)
     const std::uint64_t location = location_of_row(call.again);
     signature given;
     if (!call.from_texts)
-        given = decode_next(call, PG_DETOAST_DATUM(value), id);
+        given = decode_next(call, bytes_of(PG_DETOAST_DATUM(value)), id);
     else if (call.rows == nullptr)
         call.rows = bulk::make_rows(call.budget, make_task(call, call.wanted.texts), true);
     if (call.scope_column > 0) {
@@ -188,6 +193,17 @@ bool take_value(bulk_call& call, TupleTableSlot* slot, Datum id, Datum value)
     return bulk::take_text(*call.rows, whole, whole.size(), location);
 }
 
+// The signature of a row that another process has read, as it is stored.
+std::span<const std::uint8_t> stored_bytes(bulk_call& call, const scanned_row& row)
+{
+    if (row.store == in_table)
+        return bytes_of(read_again(call.again, row.location));
+    bulk::grow(call, call.converted, 0, row.size);
+    const void* const bytes =
+        bulk::fetch(*call.values.values[row.store], row.location, row.size, call.converted.values);
+    return {static_cast<const std::uint8_t*>(bytes), row.size};
+}
+
 // The same for a value that another process has read.
 bool take_scanned_value(bulk_call& call, const scanned_row& row)
 {
@@ -198,14 +214,16 @@ bool take_scanned_value(bulk_call& call, const scanned_row& row)
     } else if (!call.from_texts) {
         // Only the signatures that must be checked are read.
         if (size != call.header_size || memcmp(row.header, call.header, header_bytes) != 0)
-            decode_next(call, read_again(call.again, row.location), row.id);
+            decode_next(call, stored_bytes(call, row), row.id);
         size -= header_bytes;
         empty = size == 0;
     }
     if (call.scope_column > 0)
         bulk::set_scope(*call.rows, number_of_scope(call, row.scope, row.no_scope));
-    if (!empty)
+    if (!empty && row.store == in_table)
         bulk::take_placed(*call.rows, size, row.location);
+    else if (!empty)
+        bulk::take_brought(*call.rows, size, row.store, row.location + (call.from_texts ? 0 : header_bytes));
     return !empty;
 }
 

@@ -31,6 +31,8 @@ struct bulk_call : bulk_host {
     verdict_list* verdicts; // null: none were asked for
     datum_store lone_ids;   // ids of empty and NULL texts, which are not passed to the engine
     std::uint32_t lone_count;
+    bulk::growing<bulk::byte_store*> values; // stores of values that processes have computed (scan_records.h)
+    std::size_t value_count;
     std::uint32_t empty;       // how many texts have no shingles
     std::uint64_t skipped;     // how many rows were left out because of a NULL
     double expected_rows;      // how many rows the current query is expected to return
@@ -55,10 +57,13 @@ struct text_beginning {
 // What a row has as its text or signature.
 enum class row_content : std::uint32_t { value, empty, null };
 
+constexpr std::size_t in_table = SIZE_MAX;
+
 // A row that any process has read (blocks.h), so that only the location of its value is known.
 struct scanned_row {
-    std::uint64_t location;
-    std::uint32_t size; // of the text, or of the stored signature
+    std::uint64_t location; // of the value: in the table; or, if the query computes its values, in
+    std::size_t store;      // bulk_call::values[store]; otherwise in_table
+    std::uint32_t size;     // of the text, or of the stored signature
     row_content content;
     const char* header; // the stored header, if the value is a signature
     Datum id;

@@ -281,10 +281,10 @@ void advise(void*)
         errhint("Write the value into the query, for example by format('... WHERE id < %%L', $1).");
 }
 
-SPIPlanPtr prepare(const char* query)
+SPIPlanPtr prepare(const char* query, int options)
 {
     SPIPrepareOptions preparing = {};
-    preparing.cursorOptions = CURSOR_OPT_PARALLEL_OK;
+    preparing.cursorOptions = options;
     ErrorContextCallback context = {error_context_stack, advise, nullptr};
     error_context_stack = &context;
     const SPIPlanPtr plan = SPI_prepare_extended(query, &preparing);
@@ -310,7 +310,7 @@ planned_select plan_select(FunctionCallInfo fcinfo, int argument, const char* na
 
 planned_select plan_query(const char* query)
 {
-    const SPIPlanPtr plan = prepare(query);
+    const SPIPlanPtr plan = prepare(query, CURSOR_OPT_PARALLEL_OK);
     check_statement(plan);
     // This is the plan that will run, because a query without parameters has only one.
     CachedPlan* const planned = SPI_plan_get_cached_plan(plan);
@@ -324,6 +324,8 @@ planned_select plan_query(const char* query)
     ReleaseCachedPlan(planned, nullptr);
     return result;
 }
+
+SPIPlanPtr plan_without_workers(const planned_select& query) { return prepare(query.text, 0); }
 
 void run_select(const planned_select& query,
                 bulk_host& call,

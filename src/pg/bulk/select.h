@@ -31,6 +31,9 @@ plan_select(FunctionCallInfo fcinfo, int argument, const char* name = "query", c
 // Plans a query that is not an argument.
 planned_select plan_query(const char* query);
 
+// Plans a query again, so that PostgreSQL uses no workers of its own for it.
+SPIPlanPtr plan_without_workers(const planned_select& query);
+
 // The destination to which the executor sends the rows of a query.
 struct row_receiver : DestReceiver {
     bulk_host* call;

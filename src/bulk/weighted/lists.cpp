@@ -18,6 +18,7 @@ weighted_part start_part(row_set& rows, shared_weights& shared)
     made.rows = &rows;
     made.shared = &shared;
     made.scope_rows = find_shared<std::uint32_t>(rows, shared.scope_rows);
+    made.counted_at = find_shared<std::uint64_t>(rows, shared.counted_at);
     made.list_at = find_shared<std::uint64_t>(rows, shared.list_at);
     made.list_sizes = find_shared<std::uint32_t>(rows, shared.list_sizes);
     made.singles = find_shared<std::uint32_t>(rows, shared.singles);
@@ -42,11 +43,13 @@ std::size_t read_keys(weighted_part& self, std::uint32_t row)
     grow(owner, self.keys, 0, elements.size());
     const std::uint64_t salt = rows.task.scoped ? (rows.scopes.values[row] + std::uint64_t{1}) * 0x9E3779B97F4A7C15 : 0;
     const counted_range range = self.shared->range;
+    std::uint64_t* const keys = self.keys.values;
     std::size_t count = 0;
     for (const std::uint64_t element : elements) {
-        const std::uint64_t key = element ^ salt;
-        self.keys.values[count] = key + (key == 0);
-        count += is_in(range, self.keys.values[count]);
+        const std::uint64_t salted = element ^ salt;
+        const std::uint64_t key = salted + (salted == 0);
+        keys[count] = key;
+        count += is_in(range, key);
     }
     return count;
 }
@@ -88,42 +91,42 @@ constexpr std::uint32_t rows_at_once = 64;
 
 // The state of a process while it makes lists.
 struct list_maker : weighted_part {
-    const frequency* table;
+    const listed_shingle* by_number;
+    byte_store** counted;
     byte_store** earlier;
     byte_store* made;
     byte_store* rare;
     growing<listed_shingle> list;
     growing<listed_shingle> before;
+    growing<std::uint32_t> numbers;
     rare_choice choice;
 };
 
 // Appends to self.list the row's shingles that belong to this pass, and returns how many the list then has.
 std::size_t add_shingles(list_maker& self, std::uint32_t row, std::size_t listed)
 {
-    constexpr std::size_t fetched_ahead = 8;
-    const shared_weights& shared = *self.shared;
-    const std::size_t count = read_keys(self, row);
-    const std::uint64_t* const keys = self.keys.values;
-    const std::uint32_t* const directory = directory_of(shared, self.table);
-    const auto prefetch_directory = [&](std::size_t i) {
-        __builtin_prefetch(&directory[directory_entry(shared, keys[i])]);
-    };
-    grow(*self.rows->owner, self.list, listed, listed + count);
-    for (std::size_t i = 0; i < count; i++) {
-        if (i % 4096 == 0)
-            pause(*self.rows->owner);
-        if (i + 2 * fetched_ahead < count)
-            prefetch_directory(i + 2 * fetched_ahead);
-        if (i + fetched_ahead < count)
-            __builtin_prefetch(&self.table[directory[directory_entry(shared, keys[i + fetched_ahead])]]);
-        const frequency* const found = find_frequency(shared, self.table, keys[i]);
-        if (found == nullptr) {
-            self.singles[row]++;
-            continue;
+    constexpr std::size_t fetched_ahead = 16;
+    constexpr std::size_t at_once = 4096;
+    host& owner = *self.rows->owner;
+    const std::uint64_t at = self.counted_at[row];
+    const std::size_t count = fetch_values(self.counted, at, 1, self.numbers, owner)[0];
+    const auto numbers = fetch_values(self.counted, at + sizeof(std::uint32_t), count, self.numbers, owner);
+    const listed_shingle* const by_number = self.by_number;
+    grow(owner, self.list, listed, listed + count);
+    listed_shingle* const list = self.list.values;
+    const std::size_t before = listed;
+    for (std::size_t from = 0; from < count; from += at_once) {
+        pause(owner);
+        const std::size_t end = std::min(count, from + at_once);
+        for (std::size_t i = from; i < end; i++) {
+            if (i + fetched_ahead < count)
+                __builtin_prefetch(&by_number[numbers[i + fetched_ahead]]);
+            const listed_shingle shingle = by_number[numbers[i]];
+            list[listed] = shingle;
+            listed += shingle != 0;
         }
-        const auto id = static_cast<std::uint32_t>(shared.first_id + static_cast<std::size_t>(found - self.table));
-        self.list.values[listed++] = std::uint64_t{found->rows} << 32 | id;
     }
+    self.singles[row] += static_cast<std::uint32_t>(count - (listed - before));
     return listed;
 }
 
@@ -195,7 +198,8 @@ void make_lists_of_units(row_set& rows)
     list_maker self = {};
     static_cast<weighted_part&>(self) = start_part(rows);
     const shared_weights& shared = *self.shared;
-    self.table = find_shared<frequency>(rows, shared.table);
+    self.by_number = by_number_of(shared, find_shared<frequency>(rows, shared.table));
+    self.counted = open_left(rows, shared.counted);
     if (shared.earlier != 0)
         self.earlier = open_left(rows, shared.earlier);
     self.made = open_shared_store(*rows.budget, chunk_for(*rows.budget, 2, found_chunk));

@@ -17,6 +17,7 @@ namespace minhash::bulk {
 struct frequency {
     std::uint64_t key; // 0: a free entry
     std::uint32_t rows;
+    std::uint32_t number; // of the shingle, in the pass; 0: none yet
 };
 
 // Frequencies do not all fit into memory at once. So they are counted in passes, each over all rows. A pass counts the
@@ -38,20 +39,19 @@ struct shared_weights {
     shared_number scope_rows; // for each row, how many rows its scope has; 0: tasks without scopes
 
     // The current pass. `table` has the frequencies: first as a hash table of mask + 1 entries, and later sorted by
-    // key, without those of 1. Then `directory`, which lies behind them, says where the keys with the same first bits
-    // begin.
+    // key, without those of 1. Then, behind them, there is a listed_shingle for each number, 0 for those of 1.
     counted_range range;
     shared_number table;
     std::size_t mask;
     probe_secret secret; // the hashing secret of the process that makes the call
-    std::uint64_t used;  // how many entries are used; atomic
+    std::uint64_t used;  // how many numbers are used; atomic
     std::uint32_t full;  // not 0: the table became too full; atomic
     std::size_t known;
-    int directory_bits;
     std::uint32_t first_id; // the id of the first of the sorted shingles
     bool last;
 
     // For each row.
+    shared_number counted_at; // where the numbers of its shingles in the current pass are, like list_at
     shared_number list_at;    // where its list is: the member, and the offset in the member's store
     shared_number list_sizes; // how many shingles the list has
     shared_number singles;    // how many shingles no other row has: these are not listed
@@ -60,7 +60,8 @@ struct shared_weights {
     shared_number rare_at; // where its rarest shingles are (rarest.h), like list_at
     shared_number plans;
 
-    shared_number lists;   // for each member, the store_note of its lists
+    shared_number counted; // for each member, the store_note of the numbers of rows' shingles
+    shared_number lists;   // the same of its lists
     shared_number earlier; // the same notes after the previous pass
     shared_number rare;
 
@@ -94,6 +95,7 @@ struct weighted_part {
     row_set* rows;
     shared_weights* shared;
     std::uint32_t* scope_rows;
+    std::uint64_t* counted_at;
     std::uint64_t* list_at;
     std::uint32_t* list_sizes;
     std::uint32_t* singles;
@@ -178,23 +180,18 @@ std::optional<double> similarity_of(const weighted_part& self,
                                     std::span<const listed_shingle> of_b,
                                     double least);
 
+// Frees stores that processes have left.
+void free_left(row_set& rows, shared_number& notes);
+
 // frequencies.cpp: counts the frequencies of the next range of shingles, and makes the range smaller until its shingles
 // fit into memory.
 void count_range(row_set& rows, shared_weights& shared);
 
 inline std::size_t table_bytes(const shared_weights& shared) { return (shared.mask + 1) * sizeof(frequency); }
 
-// The table's entry of a shingle that several rows have; null if only one row has it.
-const frequency* find_frequency(const shared_weights& shared, const frequency* table, std::uint64_t key);
-
-inline const std::uint32_t* directory_of(const shared_weights& shared, const frequency* table)
+inline listed_shingle* by_number_of(const shared_weights& shared, frequency* table)
 {
-    return reinterpret_cast<const std::uint32_t*>(table + shared.known);
-}
-
-inline std::size_t directory_entry(const shared_weights& shared, std::uint64_t key)
-{
-    return ((key >> 32) - shared.range.from) >> (shared.range.bits - shared.directory_bits);
+    return reinterpret_cast<listed_shingle*>(table + shared.known);
 }
 
 } // namespace minhash::bulk

@@ -27,20 +27,6 @@ struct weighted_search {
     std::size_t parts;
 };
 
-// Frees stores that processes have left.
-void free_left(row_set& rows, shared_number& notes)
-{
-    if (notes == 0)
-        return;
-    auto* const each = find_shared<store_note>(rows, notes);
-    for (std::uint32_t member = 0; member < rows.shared->processes; member++) {
-        rows.budget->used -= each[member].chunk_count * each[member].chunk_bytes;
-        free_noted(*rows.owner, each[member]);
-    }
-    rows.owner->release_shared(*rows.owner, notes);
-    notes = 0;
-}
-
 void count_scopes(row_set& rows, shared_weights& shared)
 {
     host& owner = *rows.owner;
@@ -77,6 +63,7 @@ shared_weights& share_search(row_set& rows, bool crossing)
     shared.missed = rows.task.recall < 1 ? 1 - recall_to_expect(rows.task.recall) : 0;
     shared.crossing = crossing;
     shared.secret = probing;
+    allocate_shared<std::uint64_t>(owner, shared.counted_at, rows.count);
     allocate_shared<std::uint64_t>(owner, shared.list_at, rows.count);
     allocate_shared<std::uint32_t>(owner, shared.list_sizes, rows.count);
     allocate_shared<std::uint32_t>(owner, shared.singles, rows.count);
@@ -99,8 +86,8 @@ void make_lists(row_set& rows, shared_weights& shared)
     shared.range = {0, 32};
     std::uint64_t ids = 0;
     do {
-        count_range(rows, shared);
         shared.first_id = static_cast<std::uint32_t>(ids);
+        count_range(rows, shared);
         ids += shared.known;
         if (ids > std::numeric_limits<std::uint32_t>::max())
             owner.fail_too_many_shingles(owner, std::numeric_limits<std::uint32_t>::max());
@@ -111,6 +98,7 @@ void make_lists(row_set& rows, shared_weights& shared)
         if (shared.last)
             expect_stores(rows, shared.rare);
         do_step(rows, make_lists_of_units);
+        free_left(rows, shared.counted);
         free_left(rows, shared.earlier);
         shared.range.from = next;
     } while (!shared.last);
@@ -348,6 +336,19 @@ weighted_search search(row_set& rows, bool crossing, bool for_clusters)
 }
 
 } // namespace
+
+void free_left(row_set& rows, shared_number& notes)
+{
+    if (notes == 0)
+        return;
+    auto* const each = find_shared<store_note>(rows, notes);
+    for (std::uint32_t member = 0; member < rows.shared->processes; member++) {
+        rows.budget->used -= each[member].chunk_count * each[member].chunk_bytes;
+        free_noted(*rows.owner, each[member]);
+    }
+    rows.owner->release_shared(*rows.owner, notes);
+    notes = 0;
+}
 
 void find_weighted_pairs(row_set& rows, bool crossing, pair_sink emit)
 {

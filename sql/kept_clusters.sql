@@ -138,6 +138,7 @@ CREATE DOMAIN id_of_enum AS id_enum;
 CREATE DOMAIN id_of_range AS int4range;
 CREATE TYPE id_pair AS (a int, b text);
 CREATE TYPE "Odd type" AS (a text);
+DO $$ BEGIN FOR i IN 1 .. 9 LOOP EXECUTE format('CREATE TABLE named_%s ()', i); END LOOP; END $$;
 CREATE TABLE things AS SELECT i, passage(i % 3, 3 * (i / 3)) AS body FROM generate_series(1, 9) i;
 CREATE FUNCTION try_ids(type text, expression text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
@@ -174,6 +175,7 @@ SELECT type, try_ids(type, expression) FROM (VALUES
     ('id_of_id_domain', 'i'), ('id_enum', '''a'' || i'), ('id_of_enum', '''a'' || i'),
     ('id_of_range', 'int4range(i, 20)'), ('id_pair', 'ROW(i, ''b")\'')'), ('"Odd type"', 'ROW(i)'),
     ('minhash_signature', 'minhash(i::text)'), ('jsonb', 'jsonb_build_object(''i'', i)'),
+    ('regclass', '''named_'' || i'), ('regclass[]', 'ARRAY[(''named_'' || i)::regclass]'),
     ('boolean[]', 'ARRAY[i > 4, i % 2 = 0, i % 4 > 1, i = 9]'))
     AS t (type, expression);
 

@@ -14,7 +14,8 @@
 -- differences. Its parts are functions that are STABLE, so their statements see that snapshot, too. Ids have any type,
 -- and the tables any name; so the functions that read or write tables are short and dynamic. They pass ids as text to
 -- _lsh_kept_result(), which decides everything and is static. So that an id stays the same when it is written and read
--- as text, refreshes set how floating-point numbers, dates and intervals are written.
+-- as text, refreshes set how floating-point numbers, dates and intervals are written, and ids become text where the
+-- search path is ours: that of the query decides which names of tables (ids of type regclass) show their schema.
 --
 -- The planner cannot estimate how many rows a refresh will process, but it expects an array from a subquery to have ten
 -- elements. So tables are joined with arrays of ids from a subquery. The planner then uses the tables' indexes.
@@ -158,16 +159,16 @@ BEGIN
             INTO may_go USING k.threshold, c.old_representative, c.id, c.old_component;
     END IF;
     IF may_go AND c.is_here AND cardinality(components) = 1 THEN
-        RETURN QUERY SELECT false, s.a, s.b, s.c, components[1] FROM @extschema@._lsh_kept_rows(concat(
-            'SELECT s.cluster_id, CAST(s.id AS pg_catalog.text), s.similarity
+        RETURN QUERY EXECUTE concat('SELECT false, s.cluster_id, CAST(s.id AS text), s.similarity, $1
+            FROM @extschema@._lsh_kept_rows($2, $3) AS s(cluster_id bigint, id ', k.id_type, ', similarity float8)')
+            USING components[1], concat('SELECT s.cluster_id, s.id, s.similarity
             FROM (SELECT t.cluster_id, t.id, ', k.similarity, ' AS similarity
                 FROM (', @extschema@._lsh_kept_subset(k, k.columns, ARRAY[c.id]), ') AS n(id, content)
                 JOIN ', k.target, ' AS t ON NOT n.id ', k.equal, ' least(n.id, t.id)
                 JOIN ', k.source, ' AS o(id, content) ON o.id ', k.equal, ' t.id
                 WHERE t.component OPERATOR(pg_catalog.=) ', components[1], ' AND t.id ', k.equal,
                     ' t.representative) AS s
-            WHERE s.similarity OPERATOR(pg_catalog.>=) ', quote_literal(k.threshold), ' ORDER BY s.id LIMIT 1'), k.path)
-            AS s(a bigint, b text, c double precision);
+            WHERE s.similarity OPERATOR(pg_catalog.>=) ', quote_literal(k.threshold), ' ORDER BY s.id LIMIT 1'), k.path;
     ELSIF may_go AND c.is_here THEN
         RETURN QUERY SELECT true, k.last_cluster_id + 1, c.id, CAST(1 AS double precision), k.last_cluster_id + 1;
     ELSIF may_go THEN
@@ -202,15 +203,16 @@ DECLARE
             @extschema@._lsh_kept_subset(k, k.ranked_columns, nullif(new, '{}'))) END;
 BEGIN
     IF source <> '' THEN
-        RETURN QUERY SELECT * FROM @extschema@._lsh_kept_rows(concat('SELECT CAST(c.id AS pg_catalog.text),
-            pg_catalog.dense_rank() OVER (ORDER BY c.component, c.cluster_id),
-            pg_catalog.dense_rank() OVER (ORDER BY c.component), CAST(c.representative AS pg_catalog.text), c.similarity
+        RETURN QUERY EXECUTE concat('SELECT CAST(c.id AS text), dense_rank() OVER (ORDER BY c.component, c.cluster_id),
+            dense_rank() OVER (ORDER BY c.component), CAST(c.representative AS text), c.similarity
+            FROM @extschema@._lsh_kept_rows($1, $2) AS c(id ', k.id_type, ', cluster_id ', k.id_type,
+                ', representative ', k.id_type, ', similarity float8, component ', k.id_type, ')')
+            USING concat('SELECT c.id, c.cluster_id, c.representative, c.similarity, c.component
             FROM @extschema@._lsh_kept_clusters(CAST(', quote_literal(source), ' AS pg_catalog.text), CAST(',
             quote_literal(k.id_type), ' AS pg_catalog.regtype), ', k.arguments, ', CAST(', quote_literal(k.near),
             ' AS pg_catalog.bool), true, CAST(', quote_nullable(k.apart), ' AS pg_catalog.text))
             AS c(id ', k.id_type, ', cluster_id ', k.id_type, ', representative ', k.id_type, ', size pg_catalog.int8,
-                similarity pg_catalog.float8, component ', k.id_type, ')'), k.path)
-            AS c(a text, b bigint, c bigint, d text, e double precision);
+                similarity pg_catalog.float8, component ', k.id_type, ')'), k.path;
     END IF;
 END $$;
 COMMENT ON FUNCTION _lsh_kept_members(_lsh_kept, bigint[], text[]) IS 'the new clusters of some rows of kept clusters';

@@ -8,6 +8,7 @@ FROM (VALUES (1, 'The quick brown fox jumps over the lazy dog near the bank of t
     (2, 'A quick brown fox jumps over the lazy dog near the bank of the river')) AS v (n, body);
 CREATE SCHEMA shop;
 CREATE TABLE shop."Product Items" ("Item No" uuid PRIMARY KEY, title text);
+CREATE INDEX ON articles USING lsh (sig);
 CREATE TABLE pages (site text, nr bigint, body text, PRIMARY KEY (nr, site));
 CREATE TABLE documents (id uuid PRIMARY KEY, data jsonb);
 CREATE TABLE "Customers" (id text PRIMARY KEY, name varchar);
@@ -83,6 +84,10 @@ INSERT INTO tries (call) VALUES
     ($$lsh_contained('SELECT id, sig FROM articles')$$),
     ($$lsh_clusters('SELECT id FROM articles')$$),
     ($$lsh_components('SELECT id FROM articles')$$),
+    ($$lsh_components('SELECT id, body FROM articles')$$),
+    ($$lsh_components('SELECT 1, 2, 0.9::float8', 0.8)$$),
+    ($$lsh_pairs('SELECT id, body FROM articles WHERE id = d.id')$$),
+    ($$lsh_pairs('SELECT id, body, id AS rank FROM articles')$$),
     -- Two queries; ids; numbers.
     ($$lsh_pairs('SELECT id, body FROM articles', 'SELECT id, body FROM articles')$$),
     ($$lsh_contained('SELECT id, body FROM articles', 'SELECT id, body FROM articles')$$),
@@ -111,6 +116,7 @@ INSERT INTO tries (call) VALUES
     ($$lsh_refresh_clusters('kept', 0.9)$$),
     ($$lsh_refresh_clusters('kept', changed => '{1,2}')$$),
     ($$lsh_refresh_clusters('kept', changed => '1, 2')$$),
+    ($$lsh_refresh_clusters('kept', changed => 'articles_changed')$$),
     ($$lsh_refresh_clusters('kept', changed => 'SELECT idd FROM articles')$$),
     ($$lsh_refresh_clusters('kept', log => 'kept log')$$),
     ($$lsh_refresh_clusters('articles')$$),
@@ -119,6 +125,8 @@ INSERT INTO tries (call) VALUES
     ($$lsh_create_band_table('articles', id_column => 'nr')$$),
     ($$lsh_drop_band_table('articles')$$),
     ($$lsh_check('articles')$$),
+    ($$lsh_check('pages')$$),
+    ($$lsh_check('pages_pkey')$$),
     -- Texts, signatures and elements in each other's place.
     ($$minhash_similarity('a', 'b')$$),
     ($$minhash_similarity(body, body) FROM articles$$),

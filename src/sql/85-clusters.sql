@@ -601,13 +601,20 @@ COMMENT ON FUNCTION _lsh_kept_prepare(regclass, text, text, jsonb, boolean) IS '
 CREATE FUNCTION _lsh_kept_told(changed text, k _lsh_kept) RETURNS text
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    queue regclass := (SELECT relation FROM @extschema@._lsh_kept_table(changed, k.path));
+    queue regclass;
     queue_name text;
     query text := concat('SELECT CAST(c.id AS ', k.id_type, ') FROM (', rtrim(changed, E'; \t\n'), E'\n) AS c(id)');
 BEGIN
     IF changed IS NULL THEN
         RETURN '(SELECT NULL AS id)';
-    ELSIF queue IS NULL THEN
+    END IF;
+    SELECT full_name, relation INTO queue_name, queue FROM @extschema@._lsh_kept_table(changed, k.path);
+    IF queue IS NULL THEN
+        IF queue_name IS NOT NULL THEN
+            RAISE EXCEPTION 'relation % does not exist', queue_name USING ERRCODE = 'undefined_table',
+                HINT = format('Make a queue, and a trigger that adds the id of each changed row to it: '
+                    'CREATE TABLE %s (id %s).', queue_name, k.ids);
+        END IF;
         BEGIN
             PERFORM @extschema@._lsh_kept_explain(query, k.path);
         EXCEPTION WHEN syntax_error THEN

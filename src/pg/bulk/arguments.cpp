@@ -38,6 +38,18 @@ verification arg_verification(FunctionCallInfo fcinfo, int argument)
     return verification::estimate;
 }
 
+void refuse_value(FunctionCallInfo fcinfo, const char* named)
+{
+    if (PG_ARGISNULL(arg_query + 1))
+        return;
+    const Oid type = get_fn_expr_argtype(fcinfo->flinfo, arg_query + 1);
+    ereport(ERROR,
+            errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+            errmsg("the argument after the query must be NULL"),
+            errdetail("Only its type, %s, is used: that of the ids.", format_type_be(type)),
+            errhint("Give other arguments by name, for instance %s.", named));
+}
+
 Oid arg_id_type(const call_form& form)
 {
     const FunctionCallInfo fcinfo = form.fcinfo;
@@ -47,12 +59,8 @@ Oid arg_id_type(const call_form& form)
     if (named)
         refuse_null(fcinfo, arg_query + 1);
     const Oid type = named ? PG_GETARG_OID(arg_query + 1) : get_fn_expr_argtype(fcinfo->flinfo, arg_query + 1);
-    if (!named && !PG_ARGISNULL(arg_query + 1))
-        ereport(ERROR,
-                errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                errmsg("the argument after the query must be NULL"),
-                errdetail("Only its type, %s, is used: that of the ids.", format_type_be(type)),
-                errhint("Give other arguments by name, for instance threshold => 0.8."));
+    if (!named)
+        refuse_value(fcinfo, "threshold => 0.8");
     require_order(type, "Ids need an order.");
     return type;
 }

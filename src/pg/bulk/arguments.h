@@ -64,6 +64,10 @@ inline int position_of(const call_form& form, int argument)
 // The type of ids that a call asks for. An ERROR if values of this type cannot be sorted.
 Oid arg_id_type(const call_form& form);
 
+// An ERROR if the argument after the query, which only gives the type of ids, has a value. The hint is to write
+// `named`.
+void refuse_value(FunctionCallInfo fcinfo, const char* named);
+
 // An ERROR unless the first `ids` columns of the result have the type of ids, and the others have the types `others`.
 // Callers of the named form declare the result columns themselves.
 void check_result(const ReturnSetInfo& result, Oid id_type, int ids, std::span<const Oid> others);

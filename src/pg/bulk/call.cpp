@@ -74,8 +74,10 @@ bool has_texts(const bulk_call& call, TupleDesc columns)
     initStringInfo(&texts);
     int text_count = 0; // neither count includes the first column, scope and rank
     int other_count = 0;
+    bool has_rank = false;
     for (int i = 0; i < columns->natts; i++) {
         const char* const name = NameStr(TupleDescAttr(columns, i)->attname);
+        has_rank = has_rank || strcmp(name, "rank") == 0;
         appendStringInfo(&names, "%s\"%s\"", i > 0 ? ", " : "", name);
         if (i == 0 || strcmp(name, "scope") == 0 || strcmp(name, "rank") == 0)
             continue;
@@ -88,7 +90,8 @@ bool has_texts(const bulk_call& call, TupleDesc columns)
             errmsg("query must return id and signature or text, and may return %s",
                    call.wanted.ranked ? "columns named scope and rank" : "a column named scope"),
             columns->natts > 0 ? errdetail("It returns %s.", names.data) : errdetail("It returns no columns."),
-            text_count > 1 && other_count == 0
+            has_rank && !call.wanted.ranked ? errhint("Leave out rank, which only lsh_clusters() uses.")
+            : text_count > 1 && other_count == 0
                 ? errhint("Join texts that are to be compared as one: concat_ws(' '%s). To compare only rows of one "
                           "group, name the column of groups scope.",
                           texts.data)

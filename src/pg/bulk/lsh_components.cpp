@@ -125,6 +125,20 @@ bool take_pair(TupleTableSlot* slot, DestReceiver* self)
     return true;
 }
 
+// An ERROR if only one id of a pair has the right type, as in a query that was meant for lsh_clusters().
+void check_pairs(Oid wanted, TupleDesc columns)
+{
+    const Oid left = TupleDescAttr(columns, 0)->atttypid;
+    const Oid right = TupleDescAttr(columns, 1)->atttypid;
+    if (takes_ids(wanted, left) == takes_ids(wanted, right))
+        return;
+    ereport(ERROR,
+            errcode(ERRCODE_DATATYPE_MISMATCH),
+            errmsg("query returns ids of two types, %s and %s", format_type_be(left), format_type_be(right)),
+            errhint("Return two ids of one type: SELECT left_id, right_id FROM pairs. Texts are compared by "
+                    "lsh_pairs() and lsh_clusters()."));
+}
+
 void take_columns(DestReceiver* self, int, TupleDesc columns)
 {
     component_call& call = call_of<component_call>(self);
@@ -135,6 +149,7 @@ void take_columns(DestReceiver* self, int, TupleDesc columns)
                 errmsg("query must return two or three columns: two ids, and similarity"),
                 errdetail_plural("It returns %d column.", "It returns %d columns.", columns->natts, columns->natts),
                 errhint("Use, for example, SELECT left_id, right_id, similarity FROM pairs."));
+    check_pairs(call.wanted.id_type, columns);
     call.short_left = check_ids(call.wanted.id_type, TupleDescAttr(columns, 0)->atttypid, ids_of::pairs);
     call.short_right = check_ids(call.wanted.id_type, TupleDescAttr(columns, 1)->atttypid, ids_of::pairs);
     if (call.thresholds.empty())
@@ -284,6 +299,10 @@ Datum return_components(FunctionCallInfo fcinfo, Oid id_type, int thresholds)
 MINHASH_FUNCTION(lsh_components) { return return_components(fcinfo, INT8OID, 1); }
 
 // lsh_components(query, anyelement, thresholds)
-MINHASH_FUNCTION(lsh_components_typed) { return return_components(fcinfo, get_fn_expr_argtype(fcinfo->flinfo, 1), 2); }
+MINHASH_FUNCTION(lsh_components_typed)
+{
+    refuse_value(fcinfo, "thresholds => '{0.8}'");
+    return return_components(fcinfo, get_fn_expr_argtype(fcinfo->flinfo, 1), 2);
+}
 
 } // namespace minhash::pg

@@ -275,8 +275,9 @@ void refuse_name(const char* query, Oid function, const char* name, const char* 
 void advise(void*)
 {
     if (geterrcode() == ERRCODE_UNDEFINED_TABLE)
-        errhint("The query does not see a WITH around the call. Where search_path is empty, as in "
-                "materialized views and restores, write the table with its schema.");
+        errhint("The query does not see the statement around it, such as a WITH; write values into it, as by "
+                "format('... id = %%L', d.id). Where search_path is empty (materialized views, restores), write the "
+                "table with its schema.");
     if (geterrcode() == ERRCODE_UNDEFINED_PARAMETER)
         errhint("Write the value into the query, for example by format('... WHERE id < %%L', $1).");
 }
@@ -362,13 +363,17 @@ void run_part(PlannedStmt* part,
     call.estimated = false;
 }
 
+bool takes_ids(Oid wanted, Oid given)
+{
+    const Oid base = getBaseType(given);
+    return (wanted == INT8OID && (base == INT2OID || base == INT4OID)) || IsBinaryCoercible(given, wanted);
+}
+
 Oid check_ids(Oid wanted, Oid given, ids_of what)
 {
     const Oid base = getBaseType(given);
-    if (wanted == INT8OID && (base == INT2OID || base == INT4OID))
-        return base;
-    if (IsBinaryCoercible(given, wanted))
-        return InvalidOid;
+    if (takes_ids(wanted, given))
+        return wanted == INT8OID && base != INT8OID ? base : InvalidOid;
     const char* const type = format_type_be(given);
     // A NULL of a numeric type alone would be taken for the threshold.
     const Oid threshold = FLOAT8OID;

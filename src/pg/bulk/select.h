@@ -72,6 +72,9 @@ inline void report_read(bulk_host& call, const char* phase, std::uint64_t read, 
 // Whose ids a query returns: those of rows, pairs that are given, or rows that were told apart.
 enum class ids_of { rows, pairs, verdicts };
 
+// Whether ids of type `given` can be used as ids of type `wanted`.
+bool takes_ids(Oid wanted, Oid given);
+
 // An ERROR if ids of type `given` cannot be used as ids of type `wanted`. Returns what convert_id() needs: if bigint is
 // wanted, and smallint or integer is given, this is the given type; otherwise it is InvalidOid.
 Oid check_ids(Oid wanted, Oid given, ids_of what);

@@ -16,6 +16,7 @@
 #include <algorithm>
 
 extern "C" {
+#include "access/genam.h"
 #include "access/relation.h"
 #include "access/table.h"
 #include "catalog/index.h"
@@ -24,6 +25,7 @@ extern "C" {
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
 #include "utils/acl.h"
+#include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
@@ -272,6 +274,25 @@ void check_structure(checker& self)
     ereport(ERROR, errcode(ERRCODE_UNDEFINED_TABLE), errmsg("relation with OID %u does not exist", oid));
 }
 
+// The hint for a relation that is no lsh index.
+int advise_index(Relation given)
+{
+    if (given->rd_rel->relkind == RELKIND_PARTITIONED_INDEX)
+        return errhint("Of a partitioned index, check the index of each partition.");
+    ListCell* cell;
+    if (given->rd_rel->relkind == RELKIND_RELATION || given->rd_rel->relkind == RELKIND_MATVIEW)
+        foreach (cell, RelationGetIndexList(given)) {
+            const Relation index = index_open(lfirst_oid(cell), AccessShareLock);
+            if (index->rd_indam->ambuild == build)
+                return errhint(
+                    "Name the index: SELECT * FROM lsh_check(%s).",
+                    quote_literal_cstr(quote_qualified_identifier(get_namespace_name(RelationGetNamespace(index)),
+                                                                  RelationGetRelationName(index))));
+            index_close(index, AccessShareLock);
+        }
+    return errhint("This checks indexes made with USING lsh.");
+}
+
 // Opens the index and its table. The table is locked first, as everywhere in PostgreSQL.
 Relation open_index(Oid oid, Relation& table)
 {
@@ -284,7 +305,7 @@ Relation open_index(Oid oid, Relation& table)
         ereport(ERROR,
                 errcode(ERRCODE_WRONG_OBJECT_TYPE),
                 errmsg("\"%s\" is not an lsh index", RelationGetRelationName(index)),
-                errhint("Of a partitioned index, check the index of each partition."));
+                advise_index(index));
     if (table == nullptr || index->rd_index->indrelid != RelationGetRelid(table))
         fail_no_relation(oid); // the OID has been reused for another relation
     if (RELATION_IS_OTHER_TEMP(index))

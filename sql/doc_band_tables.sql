@@ -58,12 +58,6 @@ EXECUTE look_up('The quick brown fox jumps over a lazy dog near the bank of the 
 
 SELECT key, count(*) AS size FROM articles_bands GROUP BY key HAVING count(*) > 2 ORDER BY size DESC, key LIMIT 10;
 
-ALTER TABLE articles ADD COLUMN language text;
-UPDATE articles SET language = CASE WHEN id IN (3, 6) THEN 'en-GB' ELSE 'en-US' END;
-SELECT DISTINCT a.id, b.id AS candidate
-FROM articles_bands x JOIN articles_bands y ON x.key = y.key AND x.id < y.id
-     JOIN articles a ON a.id = x.id JOIN articles b ON b.id = y.id AND b.language = a.language ORDER BY 1, 2;
-
 CREATE TABLE article_slots AS
     SELECT id, s[1] AS s1, s[2] AS s2, s[3] AS s3, s[4] AS s4, s[5] AS s5, s[6] AS s6
     FROM articles, LATERAL (VALUES (sig::bigint[])) AS slots (s) WHERE id < 5;

@@ -2,11 +2,12 @@
 CREATE SCHEMA page;
 SET search_path = page, public;
 
-SELECT shingles('It is trivial to show', shingle_size => 3, unit => 'word');
-SELECT minhash('It is trivial to show', num_hashes => 16);
-SELECT lsh_band_keys(minhash('It is trivial to show', num_hashes => 16), bands => 4, rows => 4);
-SELECT shingle_containment('Lorem ipsum dolor sit amet',
-                           'Lorem ipsum dolor sit amet is how dummy text starts');
+SELECT shingle_size, round(shingle_jaccard('Jonathan Meyer, New York', 'Meier, Jonathan; New York',
+                                           shingle_size)::numeric, 2) AS of_names,
+       round(shingle_jaccard('The council has approved the new bridge over the river Ouse.',
+                             'The council has approved a new bridge over the river Ouse.',
+                             shingle_size)::numeric, 2) AS of_sentences
+FROM unnest('{2,3,5,9}'::int[]) AS shingle_size ORDER BY shingle_size;
 
 SELECT threshold, bands, rows, hashes_used,
        round(probability_at_threshold::numeric, 3) AS at_threshold,

@@ -44,11 +44,6 @@ CREATE INDEX ON posts USING lsh (minhash(coalesce(title, '') || ' ' || coalesce(
 SELECT id FROM posts WHERE minhash_similar(minhash(coalesce(title, '') || ' ' || coalesce(body, '')),
     minhash('Colorless green ideas sleep furiously, or so the linguists say.'), 0.9);
 
-SELECT left_id, right_id, round(shingle_jaccard(a.title, b.title, shingle_size => 3)::numeric, 2) AS of_titles
-FROM lsh_pairs('SELECT id, body FROM posts', threshold => 0.8)
-     JOIN posts a ON a.id = left_id JOIN posts b ON b.id = right_id
-WHERE shingle_jaccard(a.title, b.title, shingle_size => 3) >= 0.5 ORDER BY 1, 2;
-
 CREATE TABLE notes AS SELECT md5(id::text)::uuid AS id, body FROM articles;
 SELECT left_id, right_id FROM lsh_pairs('SELECT id, body FROM notes', NULL::uuid, threshold => 0.8) ORDER BY 1;
 
@@ -70,6 +65,11 @@ SELECT (SELECT count(*) FROM lsh_pairs('TABLE ads', threshold => 0.6)) AS pairs,
        (SELECT count(*) FROM lsh_pairs('TABLE ads', threshold => 0.6, weight => 'idf')) AS weighted;
 
 CREATE INDEX articles_minhash ON articles USING lsh (minhash(body));
+
+SELECT left_id, right_id, round(shingle_jaccard(a.title, b.title, shingle_size => 3)::numeric, 2) AS of_titles
+FROM lsh_pairs('SELECT id, body FROM posts', threshold => 0.8)
+     JOIN posts a ON a.id = left_id JOIN posts b ON b.id = right_id
+WHERE shingle_jaccard(a.title, b.title, shingle_size => 3) >= 0.5 ORDER BY 1, 2;
 
 SELECT part, left_id, right_id
 FROM (VALUES (0), (1)) AS parts (part),

@@ -43,9 +43,15 @@ FROM texts a JOIN texts b ON a.id < b.id AND plain_shingles(b.body) && plain_pro
     AND plain_jaccard(plain_shingles(a.body), plain_shingles(b.body)) >= 0.55;
 ROLLBACK;
 
--- Only the messages: the context has the lines of functions.
-\set VERBOSITY terse
+-- The context has the lines of functions.
+\set SHOW_CONTEXT never
 SELECT * FROM plain_pairs('SELECT id, body FROM texts', threshold => 80);
 SELECT * FROM plain_pairs('SELECT id, body FROM texts', unit => 'line');
 SELECT * FROM plain_pairs('SELECT id, body FROM texts', threshold => NULL);
+SELECT * FROM plain_pairs('texts');
+SELECT * FROM plain_pairs('SELECT id::text, body FROM texts');
+-- Integers of any size are ids.
+SELECT pg_typeof(left_id), count(*) > 20 AS many
+FROM plain_pairs('SELECT id::int, body FROM texts') GROUP BY 1;
+SELECT pg_typeof(id), count(*) > 20 AS many FROM plain_clusters('SELECT id::smallint, body FROM texts') GROUP BY 1;
 DROP SCHEMA without CASCADE;

@@ -61,12 +61,20 @@ BEGIN
     ELSIF threshold <= 0 OR threshold > 1 THEN
         RAISE 'threshold must be greater than 0 and at most 1, not %', threshold
             USING ERRCODE = 'invalid_parameter_value';
+    ELSIF query !~* '^\W*(select|with|values|table)\M' THEN
+        RAISE 'query is no SELECT: %', query
+            USING ERRCODE = 'syntax_error', HINT = 'Use, for example, SELECT id, body FROM articles.';
     END IF;
     DROP TABLE IF EXISTS pg_temp.plain_sets, pg_temp.plain_rows, pg_temp.plain_shared, pg_temp.plain_enough,
         pg_temp.plain_keys, pg_temp.plain_near, pg_temp.plain_nodes;
     EXECUTE format($$ CREATE TEMP TABLE plain_sets AS
         SELECT row_number() OVER (ORDER BY id)::int AS nr, id, plain_shingles(body, %s, %L) AS shingles
         FROM (%s) AS q (id, body) WHERE id IS NOT NULL AND body IS NOT NULL $$, shingle_size, unit, query);
+    IF NOT EXISTS (SELECT FROM pg_attribute WHERE attrelid = 'pg_temp.plain_sets'::regclass AND attname = 'id'
+                   AND atttypid IN ('int2'::regtype, 'int4'::regtype, 'int8'::regtype)) THEN
+        RAISE 'ids of the query are no integers' USING ERRCODE = 'datatype_mismatch',
+            HINT = 'Number the rows, for example by SELECT row_number() OVER (ORDER BY id), body FROM articles.';
+    END IF;
     CREATE TEMP TABLE plain_rows AS
         SELECT nr, id, min(nr) OVER (PARTITION BY hash_array_extended(shingles, 0)) AS leader
         FROM plain_sets WHERE shingles <> '{}';
@@ -101,7 +109,7 @@ BEGIN
     DROP TABLE plain_sets, plain_shared, plain_enough, plain_keys;
 END $find$;
 
--- As lsh_pairs(): the near pairs of the rows of a query that returns (id, text). Ids are bigint; number other rows.
+-- As lsh_pairs(): the near pairs of the rows of a query that returns (id, text). Ids are integers; number other rows.
 CREATE FUNCTION plain_pairs(query text, threshold float8 DEFAULT 0.8,
                             shingle_size int DEFAULT 3, unit text DEFAULT 'word')
 RETURNS TABLE (left_id bigint, right_id bigint, similarity float8) LANGUAGE plpgsql AS $$
@@ -109,7 +117,7 @@ RETURNS TABLE (left_id bigint, right_id bigint, similarity float8) LANGUAGE plpg
 BEGIN
     PERFORM plain_find(query, threshold, shingle_size, unit);
     RETURN QUERY
-        SELECT l.id, r.id, p.similarity
+        SELECT l.id::bigint, r.id::bigint, p.similarity
         FROM (SELECT a, b, similarity FROM plain_near UNION ALL SELECT DISTINCT leader, leader, 1 FROM plain_rows) p
              JOIN plain_rows x ON x.leader = a JOIN plain_rows y ON y.leader = b AND (a <> b OR x.nr < y.nr)
              JOIN plain_rows l ON l.nr = least(x.nr, y.nr) JOIN plain_rows r ON r.nr = greatest(x.nr, y.nr);
@@ -145,6 +153,6 @@ BEGIN
             SELECT r.id, coalesce(j.first, r.leader) AS first, coalesce(j.similarity, 1) AS similarity,
                    count(*) OVER (PARTITION BY coalesce(j.first, r.leader)) AS size
             FROM plain_rows r LEFT JOIN joined j ON j.leader = r.leader)
-        SELECT m.id, f.id, f.id, m.size, m.similarity
+        SELECT m.id::bigint, f.id::bigint, f.id::bigint, m.size, m.similarity
         FROM members m JOIN plain_rows f ON f.nr = m.first WHERE m.size > 1;
 END $$;

@@ -277,17 +277,23 @@ void check_structure(checker& self)
 // The hint for a relation that is no lsh index.
 int advise_index(Relation given)
 {
+    const auto quoted_name = [](Relation relation) {
+        return quote_literal_cstr(quote_qualified_identifier(get_namespace_name(RelationGetNamespace(relation)),
+                                                             RelationGetRelationName(relation)));
+    };
     if (given->rd_rel->relkind == RELKIND_PARTITIONED_INDEX)
-        return errhint("Of a partitioned index, check the index of each partition.");
+        return errhint(
+            "Check the index of each partition: SELECT c.* FROM pg_partition_tree(%s), lsh_check(relid) AS c "
+            "WHERE isleaf.",
+            quoted_name(given));
+    if (given->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+        return errhint("Name a partition.");
     ListCell* cell;
     if (given->rd_rel->relkind == RELKIND_RELATION || given->rd_rel->relkind == RELKIND_MATVIEW)
         foreach (cell, RelationGetIndexList(given)) {
             const Relation index = index_open(lfirst_oid(cell), AccessShareLock);
             if (index->rd_indam->ambuild == build)
-                return errhint(
-                    "Name the index: SELECT * FROM lsh_check(%s).",
-                    quote_literal_cstr(quote_qualified_identifier(get_namespace_name(RelationGetNamespace(index)),
-                                                                  RelationGetRelationName(index))));
+                return errhint("Name the index: SELECT * FROM lsh_check(%s).", quoted_name(index));
             index_close(index, AccessShareLock);
         }
     return errhint("This checks indexes made with USING lsh.");

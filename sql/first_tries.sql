@@ -75,6 +75,8 @@ INSERT INTO tries (call) VALUES
     ($$lsh_clusters('shop."Product Items"', 'Item No', 'title', 0.5)$$),
     -- Queries that are none, or of which the function sees nothing.
     ($$lsh_pairs('')$$),
+    ($$lsh_pairs('articles WHERE id < 3')$$),
+    ($$lsh_pairs((SELECT body FROM articles WHERE id = 1))$$),
     ($$lsh_pairs(' -- all')$$),
     ($$lsh_pairs('SELECT id, body FROM articles; SELECT 1')$$),
     ($$lsh_pairs('SELECT id, bodi FROM articles')$$),
@@ -92,6 +94,7 @@ INSERT INTO tries (call) VALUES
     ($$lsh_pairs('SELECT id, body FROM articles', 'SELECT id, body FROM articles')$$),
     ($$lsh_contained('SELECT id, body FROM articles', 'SELECT id, body FROM articles')$$),
     ($$lsh_pairs('SELECT id, body FROM articles', other_query => 'articles')$$),
+    ($$lsh_pairs('SELECT id, body FROM articles', other_query => 'SELECT id, name FROM "Customers"')$$),
     ($$lsh_pairs('SELECT id, body FROM articles', apart => 'articles')$$),
     ($$lsh_pairs('SELECT id::text, body FROM articles')$$),
     ($$lsh_pairs('SELECT id, body FROM articles', 80)$$),

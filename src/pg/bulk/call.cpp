@@ -299,8 +299,8 @@ void check_columns(bulk_call& call, TupleDesc columns)
     const Oid id_type = type_of(columns, 1);
     if (!OidIsValid(call.wanted.id_type))
         call.wanted.id_type = id_type;
-    call.short_id = check_ids(call.wanted.id_type, id_type, ids_of::rows);
     const bool first = !OidIsValid(call.ids.type);
+    call.short_id = check_ids(call.wanted.id_type, id_type, first ? ids_of::rows : ids_of::other_rows);
     if (!first && texts != call.from_texts)
         ereport(ERROR,
                 errcode(ERRCODE_DATATYPE_MISMATCH),

@@ -272,8 +272,10 @@ void refuse_name(const char* query, Oid function, const char* name, const char* 
 }
 
 // Adds hints to errors that arise because the query is parsed on its own, and not where the user wrote it.
-void advise(void*)
+void advise(void* query)
 {
+    if (geterrcode() == ERRCODE_SYNTAX_ERROR && !is_query(static_cast<const char*>(query)))
+        errhint("Use a SELECT, for example SELECT id, body FROM articles.");
     if (geterrcode() == ERRCODE_UNDEFINED_TABLE)
         errhint("The query does not see the statement around it, such as a WITH; write values into it, as by "
                 "format('... id = %%L', d.id). Where search_path is empty (materialized views, restores), write the "
@@ -286,7 +288,7 @@ SPIPlanPtr prepare(const char* query, int options)
 {
     SPIPrepareOptions preparing = {};
     preparing.cursorOptions = options;
-    ErrorContextCallback context = {error_context_stack, advise, nullptr};
+    ErrorContextCallback context = {error_context_stack, advise, const_cast<char*>(query)};
     error_context_stack = &context;
     const SPIPlanPtr plan = SPI_prepare_extended(query, &preparing);
     error_context_stack = context.previous;
@@ -382,6 +384,9 @@ Oid check_ids(Oid wanted, Oid given, ids_of what)
             errcode(ERRCODE_DATATYPE_MISMATCH),
             errmsg("ids of the query are of type %s, not %s", type, format_type_be(wanted)),
             what == ids_of::verdicts ? errhint("Cast them in the query of apart.")
+            : what == ids_of::other_rows
+                ? errhint("Cast the ids of both queries to one type, for instance id::text, and give NULL::text as the "
+                          "second argument.")
             // The fields of a NULL::record could not be read.
             : given == RECORDOID
                 ? errhint("Cast them to a composite type of the key's columns, for instance (site, nr)::page_key, and "

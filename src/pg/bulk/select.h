@@ -69,8 +69,9 @@ inline void report_read(bulk_host& call, const char* phase, std::uint64_t read, 
     bulk::report(call, phase, read, expected >= static_cast<double>(read) ? static_cast<std::uint64_t>(expected) : 0);
 }
 
-// Whose ids a query returns: those of rows, pairs that are given, or rows that were told apart.
-enum class ids_of { rows, pairs, verdicts };
+// Whose ids a query returns: those of rows, of rows of a second query, of pairs that are given, or of rows that were
+// told apart.
+enum class ids_of { rows, other_rows, pairs, verdicts };
 
 // Whether ids of type `given` can be used as ids of type `wanted`.
 bool takes_ids(Oid wanted, Oid given);

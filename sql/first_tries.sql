@@ -85,6 +85,7 @@ INSERT INTO tries (call) VALUES
     ($$lsh_pairs('SELECT body, id FROM articles')$$),
     ($$lsh_contained('SELECT id, sig FROM articles')$$),
     ($$lsh_clusters('SELECT id FROM articles')$$),
+    ($$lsh_components('pairs')$$),
     ($$lsh_components('SELECT id FROM articles')$$),
     ($$lsh_components('SELECT id, body FROM articles')$$),
     ($$lsh_components('SELECT 1, 2, 0.9::float8', 0.8)$$),

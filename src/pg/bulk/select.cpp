@@ -268,7 +268,9 @@ void refuse_name(const char* query, Oid function, const char* name, const char* 
                 errcode(ERRCODE_SYNTAX_ERROR),
                 errmsg("%s \"%s\" is neither a SELECT nor the name of a table", name, clip(query)),
                 errhint("Use, for example, SELECT %s.",
-                        columns != nullptr ? psprintf("%s FROM not_duplicates", columns) : "id, body FROM articles"));
+                        columns != nullptr ? psprintf("%s FROM not_duplicates", columns)
+                        : strcmp(get_func_name(function), "lsh_components") == 0 ? "left_id, right_id FROM pairs"
+                                                                                 : "id, body FROM articles"));
 }
 
 // Adds hints to errors that arise because the query is parsed on its own, and not where the user wrote it.

@@ -78,6 +78,8 @@ SELECT call, compare.* FROM unnest(ARRAY[
     $$lsh_clusters('SELECT id, body, good AS rank, lang AS scope FROM blocks', near_representative => true)$$,
     $$lsh_clusters('SELECT id, body, key AS rank FROM blocks WHERE good IS NOT NULL', singletons => true)$$,
     $$lsh_clusters('SELECT id, sig, -id AS rank FROM blocks', singletons => true)$$,
+    $$lsh_evaluate('SELECT id, body, lang AS scope FROM blocks', anchors => 900)$$,
+    $$lsh_evaluate('SELECT key, lower(body) FROM blocks', 0.6)$$,
     -- The query computes its values.
     $$lsh_pairs('SELECT id, body || lang FROM blocks')$$,
     $$lsh_pairs('SELECT id, coalesce(key, '''') || '' '' || body FROM blocks', verify => 'estimate')$$,
@@ -269,6 +271,7 @@ SELECT error_of($$lsh_pairs('SELECT id, body FROM blocks WHERE by_worker(id)')$$
 SELECT error_of($$lsh_clusters('SELECT id, body FROM blocks WHERE by_worker(id)')$$);
 SELECT error_of($$lsh_pairs('SELECT id, sig FROM blocks WHERE id < 0 OR by_worker(id)')$$);
 SELECT error_of($$lsh_contained('SELECT id, body FROM blocks WHERE by_worker(id)')$$);
+SELECT error_of($$lsh_evaluate('SELECT id, body FROM blocks WHERE by_worker(id)')$$);
 SELECT error_of($$lsh_pairs('SELECT id, body FROM parts WHERE by_worker(id)')$$);
 SELECT error_of($$lsh_pairs('SELECT id, body FROM small UNION ALL SELECT id, body FROM blocks WHERE by_worker(id)')$$);
 SELECT error_of($$lsh_pairs('SELECT id, body FROM small',

@@ -12,7 +12,7 @@
 namespace minhash::pg {
 
 // Runs a call's queries, and passes their rows to the engine: with workers if this is possible for all queries and
-// there is enough to read, and otherwise by read_query(). With workers, the call is in parallel mode afterwards, so no
+// there is enough to read, and otherwise by read_part(). With workers, the call is in parallel mode afterwards, so no
 // user code may run until the engine's steps have ended.
 void read_queries(bulk_call& call, std::span<const planned_select> queries);
 

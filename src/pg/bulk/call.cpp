@@ -392,16 +392,6 @@ void begin_query(bulk_call& call, const planned_select& query)
         call.rows->first_count = call.rows_before;
 }
 
-void read_query(bulk_call& call, const planned_select& query)
-{
-    begin_query(call, query);
-    CachedPlan* const plan = SPI_plan_get_cached_plan(query.plan);
-    ListCell* cell;
-    foreach (cell, split_into_scans(linitial_node(PlannedStmt, plan->stmt_list)))
-        read_part(call, query, lfirst_node(PlannedStmt, cell));
-    ReleaseCachedPlan(plan, nullptr);
-}
-
 void read_part(bulk_call& call, const planned_select& query, PlannedStmt* part)
 {
     run_part(part, query, call, take_columns_of_query, take_row_of_query);

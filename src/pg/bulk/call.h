@@ -94,14 +94,12 @@ void check_columns(bulk_call& call, TupleDesc columns);
 // Looks only at the beginning of a text, if this saves time. Returns false if the whole text must be read.
 bool beginning_of(Datum value, text_beginning& start);
 
-// Runs a query as the user, and passes its rows to the engine. If there are two queries, rows with numbers below
-// first_count belong to the first query.
-void read_query(bulk_call& call, const planned_select& query);
-
-// The part of a query that split_into_scans() has made of its plan. begin_query() must have been called.
+// Runs a query as the user, or the part of a query that split_into_scans() has made of its plan, and passes its rows to
+// the engine. begin_query() must have been called. If there are two queries, rows with numbers below first_count belong
+// to the first query.
 void read_part(bulk_call& call, const planned_select& query, PlannedStmt* part);
 
-// The two parts of read_query(), for rows that come in another way. take_columns() checks the columns of a query, and
+// The two parts of read_part(), for rows that come in another way. take_columns() checks the columns of a query, and
 // records how to read its rows; an ERROR if the call cannot use the columns, or if they do not match the columns of the
 // first query. take_row() passes a row to the engine, unless its id or value is NULL.
 void take_columns(bulk_call& call, TupleDesc columns);

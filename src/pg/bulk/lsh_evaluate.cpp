@@ -1,5 +1,5 @@
 // lsh_evaluate(): estimates how well different settings (numbers of bands and rows) would work on a user's own texts.
-#include "pg/bulk/call.h"
+#include "pg/bulk/blocks.h"
 #include "pg/errors.h"
 #include "pg/signer.h"
 
@@ -194,8 +194,10 @@ MINHASH_FUNCTION(lsh_evaluate)
     wanted.id_type = InvalidOid; // any
     const std::span<bulk::setting> settings = arg_settings(fcinfo, wanted.threshold, wanted.texts.num_hashes);
     bulk_call& call = start_call<bulk_call>(fcinfo, wanted);
-    read_query(call, plan_select(fcinfo, arg_evaluated_query));
-    // Draw anchors before workers start: the output function of ids may be user code, which must not run after that.
+    const planned_select query = plan_select(fcinfo, arg_evaluated_query);
+    read_queries(call, {&query, 1});
+    // Anchors are drawn before the engine's steps, because the output function of ids may be user code. It may have to
+    // run in parallel mode, as when PostgreSQL sends the rows of a parallel query.
     std::span<const std::uint32_t> anchors;
     if (row_count(call) > 0)
         anchors = draw_anchors(call, static_cast<std::uint32_t>(most), wanted.texts.seed);

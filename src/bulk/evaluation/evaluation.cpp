@@ -23,6 +23,9 @@ constexpr int least_rows = 3;
 // However many pairs there are, halving never leaves fewer anchors than this.
 constexpr std::size_t least_anchors = 64;
 
+// About how many bytes the tables of bands may have together, so that they are in the CPU's cache.
+constexpr std::size_t tables_bytes = 1024 * 1024;
+
 // A pair of leaders. `anchor` is the number of an anchor's leader (evaluation::number), and `row` is the row number of
 // any leader.
 struct candidate {
@@ -49,11 +52,13 @@ struct evaluation {
     std::uint32_t* slots;                   // the signature of each of these leaders
     std::uint32_t* number;                  // for each row: its number if it is one of these leaders, else no_row
 
-    // The table of a band: the anchors' leaders, chained if they hash to the same cell in `heads`.
-    std::uint32_t* heads;
+    // Tables, each of a band: the anchors' leaders, chained if they hash to the same cell in `heads`.
+    int tables;           // how many tables there is room for
+    std::size_t room;     // how many leaders a table has room for
+    std::uint32_t* heads; // of each table, mask + 1 cells
     std::size_t mask;
-    std::uint32_t* next;
-    std::uint32_t* keys; // the key of each of these leaders in this band
+    std::uint32_t* next; // for each table and leader
+    std::uint32_t* keys; // the key of each leader in the table's band
 
     growing<candidate> candidates;
     std::size_t candidate_count;
@@ -122,42 +127,90 @@ void number_anchors(evaluation& self)
         self.first_anchor[self.count] = static_cast<std::uint32_t>(i);
         self.number[leader] = self.count++;
     }
-    const std::size_t entries = std::bit_ceil(4 * std::size_t{self.count} + 1);
-    self.heads = allocate<std::uint32_t>(owner, entries);
-    self.mask = entries - 1;
-    self.next = allocate<std::uint32_t>(owner, self.count);
-    self.keys = allocate<std::uint32_t>(owner, self.count);
+    const std::size_t cells = std::bit_ceil(4 * std::size_t{self.count} + 1);
+    self.room = self.count;
+    const std::size_t most_tables =
+        std::max<std::size_t>(tables_bytes / ((cells + 2 * self.room) * sizeof(std::uint32_t)), 1);
+    self.tables = static_cast<int>(std::min<std::size_t>(most_tables, max_num_hashes));
+    self.mask = cells - 1;
+    self.heads = allocate<std::uint32_t>(owner, most_tables * cells);
+    self.next = allocate<std::uint32_t>(owner, most_tables * self.room);
+    self.keys = allocate<std::uint32_t>(owner, most_tables * self.room);
 }
 
-// Calls visit(anchor, row) for each pair of leaders (see `candidate`) whose first shared band is this one.
-template <typename Visit>
-void each_meeting(evaluation& self, banding banding, int band, Visit&& visit)
+// The table of a band: pointers to its parts in `evaluation`.
+struct band_table {
+    std::uint32_t* heads;
+    std::uint32_t* next;
+    std::uint32_t* keys;
+};
+
+band_table table_at(const evaluation& self, int table)
 {
-    row_set& rows = *self.rows;
-    const std::size_t offset = static_cast<std::size_t>(band) * static_cast<unsigned>(banding.rows);
-    std::fill_n(self.heads, self.mask + 1, no_row);
+    const auto number = static_cast<std::size_t>(table);
+    return {self.heads + number * (self.mask + 1), self.next + number * self.room, self.keys + number * self.room};
+}
+
+std::size_t first_slot(banding banding, int band)
+{
+    return static_cast<std::size_t>(band) * static_cast<unsigned>(banding.rows);
+}
+
+void fill_table(const evaluation& self, banding banding, int band, const band_table& table)
+{
+    std::fill_n(table.heads, self.mask + 1, no_row);
     for (std::uint32_t anchor = 0; anchor < self.count; anchor++) {
         pause(*self.rows->owner);
-        const std::uint64_t hash = hash_slots_of_band(slots_of_anchor(self, anchor) + offset, banding.rows);
-        self.keys[anchor] = static_cast<std::uint32_t>(hash >> 32);
-        self.next[anchor] = self.heads[hash & self.mask];
-        self.heads[hash & self.mask] = anchor;
+        const std::uint64_t hash =
+            hash_slots_of_band(slots_of_anchor(self, anchor) + first_slot(banding, band), banding.rows);
+        table.keys[anchor] = static_cast<std::uint32_t>(hash >> 32);
+        table.next[anchor] = table.heads[hash & self.mask];
+        table.heads[hash & self.mask] = anchor;
     }
-    for (std::uint32_t row = 0; row < rows.count; row++) {
-        pause(*self.rows->owner);
-        if (self.rows->leader[row] != row)
-            continue;
-        const std::uint32_t* const slots = slots_of_row(self, row);
-        const std::uint64_t hash = hash_slots_of_band(slots + offset, banding.rows);
+}
+
+// Looks a row up in the tables of the bands from `first` to `end`. Calls visit(anchor) for each leader of anchors with
+// which the row shares one of them, but no band before.
+template <typename Visit>
+void look_up(evaluation& self, std::uint32_t row, banding banding, int first, int end, Visit&& visit)
+{
+    const std::uint32_t* const slots = slots_of_row(self, row);
+    for (int band = first; band < end; band++) {
+        const band_table table = table_at(self, band - first);
+        const std::uint64_t hash = hash_slots_of_band(slots + first_slot(banding, band), banding.rows);
         const auto key = static_cast<std::uint32_t>(hash >> 32);
-        for (std::uint32_t anchor = self.heads[hash & self.mask]; anchor != no_row; anchor = self.next[anchor]) {
+        for (std::uint32_t anchor = table.heads[hash & self.mask]; anchor != no_row; anchor = table.next[anchor]) {
             pause(*self.rows->owner);
             // If `row` is an anchor's leader, too, the pair is met twice. It is visited only when the leader with the
             // lower number is `anchor`.
-            if (self.keys[anchor] == key && anchor < self.count && anchor < self.number[row] &&
-                in_one_scope(rows, self.leaders[anchor], row) &&
+            if (table.keys[anchor] == key && anchor < self.count && anchor < self.number[row] &&
+                in_one_scope(*self.rows, self.leaders[anchor], row) &&
                 first_shared(slots_of_anchor(self, anchor), slots, banding) == band)
-                visit(anchor, row);
+                visit(anchor);
+        }
+    }
+}
+
+// How many bands of all settings have been looked at.
+struct band_progress {
+    std::uint64_t done;
+    std::uint64_t total;
+};
+
+// Calls visit(anchor, row) for each pair of leaders (see `candidate`) that share a band. The signatures of the rows do
+// not fit into the cache, so they are read once for as many bands as there are tables.
+template <typename Visit>
+void each_meeting(evaluation& self, const char* phase, banding banding, band_progress progress, Visit&& visit)
+{
+    for (int first = 0; first < banding.bands; first += self.tables) {
+        report(*self.rows->owner, phase, progress.done + static_cast<unsigned>(first), progress.total);
+        const int end = std::min(first + self.tables, banding.bands);
+        for (int band = first; band < end; band++)
+            fill_table(self, banding, band, table_at(self, band - first));
+        for (std::uint32_t row = 0; row < self.rows->count; row++) {
+            pause(*self.rows->owner);
+            if (self.rows->leader[row] == row)
+                look_up(self, row, banding, first, end, [&](std::uint32_t anchor) { visit(anchor, row); });
         }
     }
 }
@@ -211,15 +264,11 @@ void find_candidates(evaluation& self)
         add_all_candidates(self);
         return;
     }
-    for (int band = 0; band < banding.bands; band++) {
-        report(*self.rows->owner,
-               "looking for rows near to anchors",
-               static_cast<unsigned>(band),
-               static_cast<unsigned>(banding.bands));
-        each_meeting(self, banding, band, [&self](std::uint32_t anchor, std::uint32_t row) {
-            add_candidate(self, anchor, row);
-        });
-    }
+    each_meeting(self,
+                 "looking for rows near to anchors",
+                 banding,
+                 {0, static_cast<unsigned>(banding.bands)},
+                 [&self](std::uint32_t anchor, std::uint32_t row) { add_candidate(self, anchor, row); });
 }
 
 void compare_candidates(evaluation& self)
@@ -301,12 +350,13 @@ void try_setting(evaluation& self, setting& tried, std::uint64_t done, std::uint
         tried.found += weight;
         add_to_counts(self, pair.rows, self.found, self.seen_found);
     }
-    for (int band = 0; band < banding.bands; band++) {
-        report(*self.rows->owner, "counting candidates of anchors", done + static_cast<unsigned>(band), total);
-        each_meeting(self, banding, band, [&](std::uint32_t anchor, std::uint32_t row) {
-            tried.candidates += pairs_between(self, self.leaders[anchor], row);
-        });
-    }
+    each_meeting(self,
+                 "counting candidates of anchors",
+                 banding,
+                 {done, total},
+                 [&](std::uint32_t anchor, std::uint32_t row) {
+                     tried.candidates += pairs_between(self, self.leaders[anchor], row);
+                 });
 }
 
 // Estimates the sum of (found - recall * near)^2 over the rows that are not anchors. In this sum, `near` stands for the

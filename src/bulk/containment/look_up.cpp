@@ -40,6 +40,7 @@ struct containment_lookup : containment_part {
     growing<std::uint32_t> table; // open addressing: distinct tags; 0: free
     std::size_t table_mask;
     growing<std::uint32_t> known;                          // tags that the index may have, and then their buckets
+    std::uint64_t* seen_buckets;                           // a bit for each bucket; all 0 between rows
     growing<std::span<const std::uint32_t>> posting_lists; // for each of these buckets, its list of ordinals
     std::uint8_t* still_needed;     // for each ordinal, how many indexed witnesses must still be found
     growing<std::uint32_t> matches; // the ordinals of rows with enough witnesses
@@ -165,7 +166,7 @@ void cut_tags(containment_lookup& self, std::uint32_t row)
     });
 }
 
-// Lists in self.known the tags of the row that the index may have, each once. Returns how many these are.
+// Lists in self.known the tags of the row that the index may have. Returns how many these are.
 std::size_t find_known(containment_lookup& self)
 {
     constexpr std::size_t at_once = 4096;
@@ -177,25 +178,40 @@ std::size_t find_known(containment_lookup& self)
         const std::size_t some = std::min(at_once, self.tag_count - i);
         count += kernels->keep_known(self.index.filter, self.tags.values + i, some, known + count);
     }
-    return keep_distinct(self, known, count);
+    return count;
+}
+
+// Replaces tags by their buckets in the index, each once, and returns how many these are. A row has most tags once, but
+// some several times.
+std::size_t find_buckets(const containment_lookup& self, std::uint32_t* tags, std::size_t count)
+{
+    const witness_index& index = self.index;
+    std::size_t distinct = 0;
+    for (std::size_t i = 0; i < count; i++) {
+        const auto bucket = static_cast<std::uint32_t>(cell_of(index, tags[i]) & index.mask);
+        std::uint64_t& seen = self.seen_buckets[bucket / 64];
+        const std::uint64_t bit = std::uint64_t{1} << bucket % 64;
+        __builtin_prefetch(&index.starts[bucket]);
+        tags[distinct] = bucket;
+        distinct += (seen & bit) == 0;
+        seen |= bit;
+    }
+    return distinct;
 }
 
 // Finds the buckets of a row's tags in the index. A bucket lists the ordinals of the rows that seem to have a witness
 // with the tag. (Different tags can share a bucket.) Returns the number of lists that are not empty.
 std::size_t find_posting_lists(containment_lookup& self, std::uint32_t row)
 {
+    constexpr std::size_t ordinals_in_a_line = 16;
     const witness_index& index = self.index;
     cut_tags(self, row);
-    const std::size_t distinct = find_known(self);
-    const std::span known(self.known.values, distinct);
-    for (std::uint32_t& tag : known) {
-        tag = static_cast<std::uint32_t>(cell_of(index, tag) & index.mask);
-        __builtin_prefetch(&index.starts[tag]);
-    }
-    constexpr std::size_t ordinals_in_a_line = 16;
+    const std::size_t known = find_known(self);
+    const std::span buckets(self.known.values, find_buckets(self, self.known.values, known));
     std::size_t count = 0;
-    grow(*self.rows->owner, self.posting_lists, 0, known.size());
-    for (const std::uint32_t bucket : known) {
+    grow(*self.rows->owner, self.posting_lists, 0, buckets.size());
+    for (const std::uint32_t bucket : buckets) {
+        self.seen_buckets[bucket / 64] = 0;
         const std::span ordinals(index.postings + index.starts[bucket], index.postings + index.starts[bucket + 1]);
         self.posting_lists.values[count] = ordinals;
         for (std::size_t from = 0; from < ordinals.size(); from += ordinals_in_a_line)
@@ -338,6 +354,8 @@ void look_up_units(row_set& rows)
     self.index = open_index(find_shared<char>(rows, shared.index), shared.dimensions);
     self.still_needed = allocate<std::uint8_t>(*rows.owner, shared.dimensions.rows);
     std::copy_n(self.index.least, shared.dimensions.rows, self.still_needed);
+    self.seen_buckets = allocate<std::uint64_t>(*rows.owner, self.index.mask / 64 + 1);
+    clear(*rows.owner, self.seen_buckets, self.index.mask / 64 + 1);
     self.kept = allocate<kept_row>(*rows.owner, shared.dimensions.rows);
     std::fill_n(self.kept, shared.dimensions.rows, kept_row{});
     const memory_budget& budget = *rows.budget;

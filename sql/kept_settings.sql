@@ -208,6 +208,22 @@ SELECT rows_added, wrong('kept') FROM lsh_refresh_clusters('kept', changed => 'k
 CREATE UNIQUE INDEX queue_id ON queue (id);
 SELECT pg_temp.error_of($$SELECT lsh_refresh_clusters('kept', changed => 'queue')$$);
 
+-- Equal ids in a queue may be written differently, and ids that are rows may have NULLs.
+CREATE TABLE of_numeric AS SELECT i::numeric AS id, 'text number ' || i AS body FROM generate_series(1, 3) AS i;
+CREATE TABLE numeric_queue (id numeric);
+SELECT * FROM lsh_create_clusters('kept_numeric', 'SELECT id, body FROM of_numeric');
+UPDATE of_numeric SET body = 'another text' WHERE id = 1;
+INSERT INTO of_numeric VALUES (4, 'another text');
+INSERT INTO numeric_queue VALUES (1.0), (1.00), (4), (4.0);
+SELECT rows_added, rows_changed FROM lsh_refresh_clusters('kept_numeric', changed => 'numeric_queue');
+CREATE TYPE half_key AS (site text, nr int);
+CREATE TABLE of_halves AS SELECT ROW('a', NULLIF(i, 2))::half_key AS id, 'page number ' || i AS body
+FROM generate_series(1, 3) AS i;
+SELECT * FROM lsh_create_clusters('kept_halves', 'SELECT id, body FROM of_halves');
+UPDATE of_halves SET body = body || ' has changed';
+SELECT rows_changed
+FROM lsh_refresh_clusters('kept_halves', changed => 'SELECT id FROM of_halves UNION ALL SELECT NULL');
+
 -- A temporary table of the same name does not get in the way.
 CREATE TEMP TABLE beside AS SELECT 1 AS one;
 SELECT rows_added, clusters_made FROM lsh_create_clusters('beside', 'SELECT id, body FROM docs');

@@ -306,6 +306,7 @@ COMMENT ON FUNCTION _lsh_kept_event(boolean, boolean, bigint, bigint, bigint) IS
 
 -- Writes the rows that differ. `ids_told` is the SELECT or DELETE of ids to look at, `log` the table of the log, and
 -- `to_log` has rows as the log knows them if they are not in the kept table as a refresh with a log has left them.
+-- Told ids may be equal although their texts differ, such as 1.0 and 1.00, and an id that is a row may have NULLs.
 CREATE FUNCTION _lsh_kept_write(k _lsh_kept, ids_told text, log text, to_log text, refresh bigint, began timestamptz,
     OUT figures bigint[], OUT digests bigint[])
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -316,7 +317,8 @@ BEGIN
         r.was_here AND r.cluster_id IS NOT NULL AND (r.old_cluster, r.old_representative, r.old_similarity,
             r.old_component, r.old_hash) IS DISTINCT FROM (r.cluster_id, r.representative, r.similarity, r.component,
             r.content_hash) AS is_different
-    FROM %8$s._lsh_kept_result($1, ARRAY(SELECT DISTINCT CAST(id AS text) FROM told WHERE id IS NOT NULL)) AS r
+    FROM %8$s._lsh_kept_result($1, ARRAY(
+        SELECT CAST(d.id AS text) FROM (SELECT DISTINCT id FROM told WHERE num_nulls(id) = 0) AS d)) AS r
 ), deleted AS (
     DELETE FROM %3$s AS t USING result AS r WHERE r.was_here AND r.cluster_id IS NULL AND t.id %4$s r.key
 ), updated AS (

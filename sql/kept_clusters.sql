@@ -233,6 +233,13 @@ SELECT lsh_create_clusters('by_seed', 'SELECT id, body FROM parts', threshold =>
     shingle_size => 1, seed => 1);
 SET enable_seqscan = off; -- because the table is small
 SELECT rows_of_a_lookup(kept) > 0 AS by_index FROM unnest('{by_body,by_sig,by_seed}'::regclass[]) AS kept;
+-- An lsh index that has the name of another index is not taken for it, whoever has made it.
+SELECT lsh_create_clusters('by_range', 'SELECT id, body FROM parts WHERE id < 1000');
+CREATE SCHEMA elsewhere;
+CREATE TABLE elsewhere.signed (sig minhash_signature);
+CREATE INDEX parts_id_idx ON elsewhere.signed USING lsh (sig);
+SELECT rows_of_a_lookup('by_range');
+DROP SCHEMA elsewhere CASCADE;
 INSERT INTO parts SELECT 2000 + i, passage(100 + i, i), i % 3, 0 FROM generate_series(1, 20) i;
 SELECT * FROM lsh_refresh_clusters('by_body');
 SELECT * FROM lsh_refresh_clusters('by_sig');

@@ -158,9 +158,10 @@ BEGIN
     plan := @extschema@._lsh_kept_explain(concat('SELECT FROM (SELECT q.content FROM ', source,
         ' AS q(id, content) LIMIT 1) AS n JOIN ', source, ' AS o(id, content) ON ', condition), path);
     -- A lookup in a partitioned table searches the indexes of all partitions, so this adds up their costs. (The path is
-    -- strict, because in lax mode it would return each node twice.)
+    -- strict, because in lax mode it would return each node twice.) A plan names an index without its schema, and
+    -- anybody's lsh index may have the name of an index that the query itself uses; so the condition counts, too.
     cost := (SELECT sum(CAST(node->>'Total Cost' AS double precision))
-        FROM jsonb_path_query(plan, 'strict $.** ? (exists (@."Index Name"))') AS node
+        FROM jsonb_path_query(plan, 'strict $.** ? (@."Index Cond" like_regex "minhash_query")') AS node
         WHERE EXISTS (SELECT FROM pg_class AS c JOIN pg_am AS a ON a.oid = c.relam
                       WHERE c.relname = node->>'Index Name' AND a.amname = 'lsh'));
     IF has_scope THEN

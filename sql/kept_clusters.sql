@@ -413,6 +413,8 @@ CREATE VIEW doubled AS SELECT id, body FROM docs;
 SELECT lsh_create_clusters('of_view', 'SELECT id, body FROM doubled');
 CREATE OR REPLACE VIEW doubled AS SELECT id, body FROM docs UNION ALL SELECT 70, 'other';
 SELECT pg_temp.error_of($$SELECT lsh_refresh_clusters('of_view')$$);
+CREATE OR REPLACE VIEW doubled AS SELECT id, body FROM docs UNION ALL SELECT 71, 'new' FROM generate_series(1, 2);
+SELECT pg_temp.error_of($$SELECT lsh_refresh_clusters('of_view')$$);
 CREATE OR REPLACE VIEW doubled AS SELECT nullif(id, 70) AS id, body FROM docs;
 SELECT pg_temp.error_of($$SELECT lsh_refresh_clusters('of_view')$$);
 DROP VIEW doubled;

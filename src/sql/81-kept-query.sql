@@ -61,7 +61,8 @@ COMMENT ON FUNCTION _lsh_kept_query(text, text, text) IS 'which columns a query 
 CREATE FUNCTION _lsh_kept_hashes(query text, search_path text, seed bigint, contents bigint) RETURNS SETOF record
     AS 'MODULE_PATHNAME', 'lsh_kept_hashes' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 1000;
 COMMENT ON FUNCTION _lsh_kept_hashes(text, text, bigint, bigint) IS
-    'the ids of a query''s rows, each with a hash of the row; one row of NULLs if the XOR of all is as given';
+    'the ids of a query''s rows, each with a hash of the row; one row of NULLs if the XOR of all, and of their number, '
+    'is as given';
 
 CREATE FUNCTION _lsh_kept_rows(query text, search_path text) RETURNS SETOF record
     AS 'MODULE_PATHNAME', 'lsh_kept_rows' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE COST 1000000 ROWS 1000;

@@ -36,7 +36,7 @@ CREATE TYPE _lsh_kept AS (
     is_told boolean,         -- only some rows are looked at
     everything boolean,      -- all rows are clustered again
     hash_seed bigint,
-    contents bigint,         -- the XOR of all content_hash; NULL: don't compare
+    contents bigint,         -- the XOR of all content_hash and of their number; NULL: don't compare
     lookup text,             -- the condition that finds candidates through an index; NULL: there is no index
     similarity text,         -- of a row n and a row o; NULL: _lsh_kept_settled() cannot serve the settings
     threshold double precision,
@@ -581,7 +581,7 @@ BEGIN
                 row_count;
         k.everything := k.everything OR (digest, row_count)
             IS DISTINCT FROM (CAST(kept->>'digest' AS bigint), CAST(kept->>'row_count' AS bigint));
-        k.contents := CASE WHEN NOT k.everything THEN kept->>'contents' END;
+        k.contents := CASE WHEN NOT k.everything THEN CAST(kept->>'contents' AS bigint) # row_count END;
     END IF;
     EXECUTE format('SELECT greatest(max(cluster_id), %L) FROM %s', kept->>'last_cluster_id', target)
         INTO k.last_cluster_id;

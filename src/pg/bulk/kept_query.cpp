@@ -85,6 +85,7 @@ struct hash_call : bulk_call {
     int columns;
     std::uint64_t seed;
     std::uint64_t contents; // the XOR of all rows' hashes
+    std::uint64_t rows_read;
 };
 
 value_hash hash_for(Oid type)
@@ -149,7 +150,7 @@ bool take_hash_row(TupleTableSlot* row, DestReceiver* self)
     call.contents ^= hash;
     put_row(*call.result, {id, Int64GetDatum(static_cast<std::int64_t>(hash))});
     MemoryContextSwitchTo(former);
-    report_read(call, "reading rows", ++call.skipped, call.expected_rows);
+    report_read(call, "reading rows", ++call.rows_read, call.expected_rows);
     return true;
 }
 
@@ -213,7 +214,8 @@ MINHASH_FUNCTION(lsh_kept_query)
 
 // _lsh_kept_hashes(query, search_path, seed, contents) -> (id, content_hash)
 //
-// If the XOR of all hashes is `contents`, the result is a single row of NULLs.
+// If the XOR of all hashes and of their number is `contents`, the result is a single row of NULLs. (Without the number,
+// a row that the query returns twice would not count.)
 MINHASH_FUNCTION(lsh_kept_hashes)
 {
     for (const int argument : {static_cast<int>(arg_query), static_cast<int>(arg_path), static_cast<int>(arg_seed)})
@@ -228,7 +230,8 @@ MINHASH_FUNCTION(lsh_kept_hashes)
     call.expected_rows = query.rows;
     run_select(query, call, take_hash_columns, take_hash_row);
     leave(setting);
-    if (!PG_ARGISNULL(arg_contents) && call.contents == static_cast<std::uint64_t>(PG_GETARG_INT64(arg_contents))) {
+    const std::uint64_t found = call.contents ^ call.rows_read;
+    if (!PG_ARGISNULL(arg_contents) && found == static_cast<std::uint64_t>(PG_GETARG_INT64(arg_contents))) {
         Datum values[2] = {};
         bool nulls[2] = {true, true};
         tuplestore_clear(call.result->setResult);

@@ -224,6 +224,13 @@ UPDATE of_halves SET body = body || ' has changed';
 SELECT rows_changed
 FROM lsh_refresh_clusters('kept_halves', changed => 'SELECT id FROM of_halves UNION ALL SELECT NULL');
 
+-- A table from which the clusters are made is not taken for a queue: a refresh deletes the rows of a queue.
+CREATE TABLE loose AS SELECT i AS id, 'text number ' || i AS body FROM generate_series(1, 3) AS i;
+CREATE VIEW loose_texts AS SELECT * FROM loose;
+SELECT * FROM lsh_create_clusters('kept_loose', 'SELECT id, body FROM loose_texts');
+SELECT pg_temp.error_of($$SELECT lsh_refresh_clusters('kept_loose', changed => 'loose')$$);
+SELECT count(*) FROM loose;
+
 -- A temporary table of the same name does not get in the way.
 CREATE TEMP TABLE beside AS SELECT 1 AS one;
 SELECT rows_added, clusters_made FROM lsh_create_clusters('beside', 'SELECT id, body FROM docs');

@@ -54,9 +54,10 @@ COMMENT ON FUNCTION _lsh_kept_clusters(text, regtype, double precision, double p
     'lsh_clusters with the type of ids by its name, and the component of each row';
 
 CREATE FUNCTION _lsh_kept_query(query text, search_path text, origin text,
-    OUT id_type oid, OUT is_signature boolean, OUT has_scope boolean, OUT has_rank boolean)
+    OUT id_type oid, OUT is_signature boolean, OUT has_scope boolean, OUT has_rank boolean, OUT relations bigint[])
     AS 'MODULE_PATHNAME', 'lsh_kept_query' LANGUAGE C VOLATILE PARALLEL UNSAFE;
-COMMENT ON FUNCTION _lsh_kept_query(text, text, text) IS 'which columns a query returns, or an error that says what to mend';
+COMMENT ON FUNCTION _lsh_kept_query(text, text, text) IS
+    'which columns a query returns and which relations it reads, or an error that says what to mend';
 
 CREATE FUNCTION _lsh_kept_hashes(query text, search_path text, seed bigint, contents bigint) RETURNS SETOF record
     AS 'MODULE_PATHNAME', 'lsh_kept_hashes' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 1000;

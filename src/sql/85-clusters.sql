@@ -24,6 +24,7 @@ CREATE TYPE _lsh_kept AS (
     target text,             -- the kept table
     query text,
     path text,               -- the search path of the query
+    relations bigint[],      -- what the query reads
     source text,             -- the query as a FROM item
     columns text,            -- the columns of the source after the id, but for the rank
     ranked_columns text,     -- all columns of the source after the id
@@ -546,6 +547,7 @@ BEGIN
                   AS r(a text, b text)) AS v));
     k.query := rtrim(kept->>'query', E'; \t\n');
     SELECT * INTO q FROM @extschema@._lsh_kept_query(k.query, k.path, state);
+    k.relations := q.relations;
     k.ids := q.id_type;
     k.id_type := @extschema@._lsh_kept_type_name(k.ids);
     k.source := @extschema@._lsh_kept_source(k.query, k.id_type, q.has_scope, q.has_rank);
@@ -630,6 +632,12 @@ BEGIN
         RETURN format('MATERIALIZED (SELECT id FROM %s._lsh_kept_rows(%L, %L) AS c(id %s))', '@extschema@', query,
             k.path,
             k.id_type);
+    END IF;
+    IF CAST(queue AS bigint) = ANY (k.relations) THEN
+        RAISE EXCEPTION 'changed is %, from which the clusters are made', queue USING ERRCODE = 'wrong_object_type',
+            DETAIL = 'A refresh would delete its rows, as it does with a queue.',
+            HINT = format('Name a queue, or use, for example, changed => %L.',
+                format('SELECT id FROM %s WHERE updated_at > now() - interval ''1 day''', queue));
     END IF;
     queue_name := @extschema@._lsh_kept_locked_name(queue);
     -- If the queue had one row for each id, a writer could find a row there that this refresh is deleting, and leave it

@@ -1,5 +1,6 @@
 // What kept clusters and samples do with a user's query: find out what it returns, hash its rows, and run a statement
 // that contains it. The query is found and run with the search path that is kept with it.
+#include "pg/arguments.h"
 #include "pg/bulk/call.h"
 #include "pg/errors.h"
 #include "pg/extension.h"
@@ -170,6 +171,17 @@ void take_any_columns(DestReceiver* self, int, TupleDesc columns)
         fail_result();
 }
 
+// A bigint[] of the relations that a query reads, also through views.
+Datum relations_of(const CachedPlanSource* query, MemoryContext memory)
+{
+    const MemoryContext former = MemoryContextSwitchTo(memory);
+    const List* const oids = query->relationOids;
+    const auto oid_at = [oids](std::size_t at) { return list_nth_oid(oids, static_cast<int>(at)); };
+    const Datum made = make_bigint_array(static_cast<std::size_t>(list_length(oids)), oid_at);
+    MemoryContextSwitchTo(former);
+    return made;
+}
+
 bool is_named(const char* table, const char* name) { return table != nullptr && strcmp(table, name) == 0; }
 
 bool fits_note(const TriggerData& call)
@@ -182,7 +194,7 @@ bool fits_note(const TriggerData& call)
 
 } // namespace
 
-// _lsh_kept_query(query, search_path, origin) -> (id_type, is_signature, has_scope, has_rank)
+// _lsh_kept_query(query, search_path, origin) -> (id_type, is_signature, has_scope, has_rank, relations)
 MINHASH_FUNCTION(lsh_kept_query)
 {
     if (PG_ARGISNULL(arg_query) || PG_ARGISNULL(arg_path))
@@ -193,9 +205,12 @@ MINHASH_FUNCTION(lsh_kept_query)
     call.signature_type = signature_type(fcinfo->flinfo->fn_oid);
     query_setting setting;
     enter(setting, fcinfo, PG_ARGISNULL(arg_origin) ? nullptr : text_to_cstring(PG_GETARG_TEXT_PP(arg_origin)));
+    const MemoryContext outer = CurrentMemoryContext;
     SPI_connect();
     const planned_select query = plan_select(fcinfo, arg_query);
-    check_columns(call, static_cast<CachedPlanSource*>(linitial(SPI_plan_get_plan_sources(query.plan)))->resultDesc);
+    const auto* const source = static_cast<CachedPlanSource*>(linitial(SPI_plan_get_plan_sources(query.plan)));
+    check_columns(call, source->resultDesc);
+    const Datum relations = relations_of(source, outer);
     SPI_finish();
     leave(setting);
     const Oid id = getBaseType(call.wanted.id_type);
@@ -209,7 +224,8 @@ MINHASH_FUNCTION(lsh_kept_query)
                     {ObjectIdGetDatum(id),
                      BoolGetDatum(!call.from_texts),
                      BoolGetDatum(call.scope_column > 0),
-                     BoolGetDatum(call.rank_column > 0)});
+                     BoolGetDatum(call.rank_column > 0),
+                     relations});
 }
 
 // _lsh_kept_hashes(query, search_path, seed, contents) -> (id, content_hash)

@@ -240,6 +240,12 @@ CREATE TABLE elsewhere.signed (sig minhash_signature);
 CREATE INDEX parts_id_idx ON elsewhere.signed USING lsh (sig);
 SELECT rows_of_a_lookup('by_range');
 DROP SCHEMA elsewhere CASCADE;
+-- A lookup in two tables, of which one has an index, reads the other.
+CREATE TABLE old_parts AS SELECT 3000 + i AS id, passage(i, 5)::title AS body FROM generate_series(1, 2000) AS i;
+ANALYZE old_parts;
+SELECT lsh_create_clusters('by_both', 'SELECT id, body FROM parts UNION ALL SELECT id, body FROM old_parts',
+    threshold => 0.56, unit => 'word', shingle_size => 1) IS NOT NULL AS made;
+SELECT rows_of_a_lookup('by_both') > 300 AS reads_the_other;
 INSERT INTO parts SELECT 2000 + i, passage(100 + i, i), i % 3, 0 FROM generate_series(1, 20) i;
 SELECT * FROM lsh_refresh_clusters('by_body');
 SELECT * FROM lsh_refresh_clusters('by_sig');

@@ -159,13 +159,15 @@ BEGIN
     near := format('%s OPERATOR(pg_catalog.>=) CAST(%L AS pg_catalog.float8)', similarity, threshold);
     plan := @extschema@._lsh_kept_explain(concat('SELECT FROM (SELECT q.content FROM ', source,
         ' AS q(id, content) LIMIT 1) AS n JOIN ', source, ' AS o(id, content) ON ', condition), path);
-    -- A lookup in a partitioned table searches the indexes of all partitions, so this adds up their costs. (The path is
-    -- strict, because in lax mode it would return each node twice.) A plan names an index without its schema, and
-    -- anybody's lsh index may have the name of an index that the query itself uses; so the condition counts, too.
-    cost := (SELECT sum(CAST(node->>'Total Cost' AS double precision))
-        FROM jsonb_path_query(plan, 'strict $.** ? (@."Index Cond" like_regex "minhash_query")') AS node
-        WHERE EXISTS (SELECT FROM pg_class AS c JOIN pg_am AS a ON a.oid = c.relam
-                      WHERE c.relname = node->>'Index Name' AND a.amname = 'lsh'));
+    -- All of the plan but the row n is one lookup, in all tables and partitions, with an index or without. A plan names
+    -- an index without its schema, and anybody's lsh index may have the name of an index that the query itself uses; so
+    -- the condition counts, too. (The path is strict, because in lax mode it would return each node twice.)
+    cost := (SELECT CAST(plan->>'Total Cost' AS double precision)
+            - max(CAST(node->>'Total Cost' AS double precision)) FILTER (WHERE node->>'Node Type' = 'Limit')
+        FROM jsonb_path_query(plan, 'strict $.** ? (exists (@."Node Type"))') AS node
+        HAVING bool_or(strpos(node->>'Index Cond', 'minhash_query') > 0 AND EXISTS (
+            SELECT FROM pg_class AS c JOIN pg_am AS a ON a.oid = c.relam
+            WHERE c.relname = node->>'Index Name' AND a.amname = 'lsh')));
     IF has_scope THEN
         condition := condition || ' AND pg_catalog.hash_record_extended(ROW(o.scope), 0)
             OPERATOR(pg_catalog.=) pg_catalog.hash_record_extended(ROW(n.scope), 0)';

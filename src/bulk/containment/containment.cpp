@@ -35,7 +35,7 @@ constexpr std::size_t kept_plans = 1024;
 
 containment_part start_part(row_set& rows)
 {
-    shared_containment& shared = *find_shared<shared_containment>(rows, rows.shared->by_itself);
+    shared_containment& shared = *find_shared<shared_containment>(rows, shared_of(rows).by_itself);
     containment_part made = {};
     made.rows = &rows;
     made.shared = &shared;
@@ -365,7 +365,7 @@ void share_search(row_set& rows, bool crossing)
 {
     host& owner = *rows.owner;
     start_search(rows);
-    auto* const shared = allocate_shared<shared_containment>(owner, rows.shared->by_itself);
+    auto* const shared = allocate_shared<shared_containment>(owner, shared_of(rows).by_itself);
     shared->missed = 1 - recall_to_expect(rows.task.recall);
     shared->crossing = crossing;
     shared->indexed = crossing ? rows.first_count : rows.count;
@@ -380,7 +380,7 @@ void share_search(row_set& rows, bool crossing)
     allocate_shared<std::uint64_t>(owner, shared->witness_at, shared->indexed);
     expect_stores(rows, shared->witnesses);
     allocate_shared<std::uint32_t>(owner, shared->order, rows.count);
-    rows.leader = allocate_shared<std::uint32_t>(owner, rows.shared->leader, rows.count);
+    rows.leader = allocate_shared<std::uint32_t>(owner, shared_of(rows).leader, rows.count);
     rows.next = allocate<std::uint32_t>(owner, rows.count);
 }
 
@@ -444,7 +444,7 @@ void find_contained_pairs(row_set& rows, bool crossing, pair_sink emit)
 {
     start_steps(rows);
     share_search(rows, crossing);
-    if (find_shared<shared_containment>(rows, rows.shared->by_itself)->marking)
+    if (find_shared<shared_containment>(rows, shared_of(rows).by_itself)->marking)
         do_step(rows, mark_sought_of_units);
     do_step(rows, count_shingles_of_units);
     containment_search self = {};

@@ -7,6 +7,9 @@
 
 namespace minhash::bulk {
 
+step compare_same_of_units; // containment.cpp
+step look_up_units;         // look_up.cpp
+
 // When rows are looked up in the index, a process takes this many rows at a time.
 constexpr std::uint32_t looked_up_at_once = 64;
 

@@ -61,7 +61,7 @@ struct host {
     // Reports that there are more different shingles than can be counted. Does not return.
     void (*fail_too_many_shingles)(host& self, std::uint64_t most);
 
-    // Workers are other processes that do parts of steps (bulk/rows/steps.h). Each worker has a host of its own. There
+    // Workers are other processes that do parts of steps (bulk/work/work.h). Each worker has a host of its own. There
     // are at most `most_workers` workers, perhaps none.
     int most_workers;
     std::uint64_t least_work; // workers need this much work: bytes of texts, and of signatures by slot_bytes_of_work
@@ -76,9 +76,9 @@ struct host {
     shared_number (*allocate_shared)(host& self, std::size_t bytes, bool needed);
     void* (*find_shared)(host& self, shared_number number);
     void (*release_shared)(host& self, shared_number number);
-    // Starts workers, which call help(their host, rows, member) in each step. Returns the number of processes,
-    // including this one, which is member 0.
-    std::uint32_t (*start_workers)(host& self, shared_number rows);
+    // Starts workers, which call do_workers_part(their host, shared, member) in each step. Returns the number of
+    // processes, including this one, which is member 0.
+    std::uint32_t (*start_workers)(host& self, shared_number shared);
     // Waits until all processes are at the beginning, or the end, of a step.
     void (*meet_workers)(host& self);
     void (*end_workers)(host& self);

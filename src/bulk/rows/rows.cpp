@@ -1,7 +1,7 @@
 // Only the upper 32 bits of a band's key are kept. If these bits are equal by chance, the rows are false candidates,
 // which verification drops. Each band has its own store of keys, because bands are read one after the other. One more
 // store has the keys of whole signatures, which are used to find equal rows.
-#include "bulk/rows/steps.h"
+#include "bulk/rows/rows.h"
 
 #include "core/bands.h"
 #include "core/compress.h"
@@ -173,12 +173,12 @@ void expect_documents(row_set& rows, std::uint32_t first, std::uint32_t end, std
 
 // How many rows are signed at once: few enough to keep all processes busy to the end, but enough to write to files in
 // large pieces.
-std::uint32_t rows_at_once(const shared_rows& shared)
+std::uint32_t rows_at_once(const row_set& rows)
 {
     constexpr std::uint32_t least = 16;
     constexpr std::uint32_t most = 1024;
     constexpr std::uint32_t units_of_each = 32;
-    return std::clamp(shared.count / (units_of_each * shared.processes), least, most);
+    return std::clamp(rows.count / (units_of_each * rows.shared->processes), least, most);
 }
 
 } // namespace
@@ -315,7 +315,7 @@ void sign_units(row_set& rows)
     host& owner = *rows.owner;
     const task& task = rows.task;
     assert(can_be_banded(task.scheme, task.banding.bands, task.banding.rows));
-    const std::uint32_t at_once = rows_at_once(*rows.shared);
+    const std::uint32_t at_once = rows_at_once(rows);
     const std::size_t of_start = start_bytes(rows);
     const std::size_t of_rest = rest_bytes(rows);
     auto* const starts = allocate<std::uint8_t>(owner, at_once * of_start);

@@ -10,6 +10,7 @@
 #include "bulk/memory/store.h"
 #include "bulk/sets/text_signer.h"
 #include "bulk/tuning/choose_bands.h"
+#include "bulk/work/work.h"
 
 #include "core/codec.h"
 
@@ -37,12 +38,9 @@ struct task {
 // Whether documents are needed after signing, because they are compared.
 inline bool has_documents(const task& task) { return task.exact || task.given; }
 
-struct shared_rows;
 struct shared_search;
 
-struct row_set {
-    host* owner;
-    memory_budget* budget;
+struct row_set : process {
     bulk::task task;
     // The scheme of the kept signatures. Slots of 8 bits are enough to choose which texts to compare, and slots of 2 or
     // 4 bits to choose which given signatures to compare.
@@ -69,9 +67,7 @@ struct row_set {
     apart_rows* apart; // rows that must not be pairs or in one cluster; set by the caller, or null
 
     std::uint64_t work;    // bytes of texts, plus an eighth of the bytes of signatures (host.least_work)
-    shared_rows* shared;   // set by start_steps() (steps.h)
     shared_search* search; // set by start_search() (search/shared_search.h)
-    std::uint32_t member;  // the number of this process
 };
 
 // How many keys a row has: one for each band, and one more for the whole signature.
@@ -113,6 +109,9 @@ agreement_counts sample_rows(row_set& rows, sampled_counts& counts, double& mean
 
 // Opens the stores of signatures and keys.
 void open_signatures(row_set& rows);
+
+// The step that makes the signatures and the band keys.
+void sign_units(row_set& rows);
 
 // Whether two rows are in one scope, so that they can be near.
 inline bool in_one_scope(const row_set& rows, std::uint32_t a, std::uint32_t b)

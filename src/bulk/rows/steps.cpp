@@ -7,23 +7,6 @@ namespace minhash::bulk {
 
 namespace {
 
-step* const all_steps[] = {sign_units,
-                           mark_units,
-                           bring_units,
-                           find_twins_of_units,
-                           collect_of_units,
-                           verify_units,
-                           connect_bucket_units,
-                           connect_row_units,
-                           mark_sought_of_units,
-                           count_shingles_of_units,
-                           choose_witnesses_of_units,
-                           compare_same_of_units,
-                           look_up_units,
-                           count_frequencies_of_units,
-                           make_lists_of_units,
-                           look_up_rare_units};
-
 // How many bytes of shared memory each row needs: 4 for its leader, 4 for its next twin, 4 for its scope, and 4 for its
 // root or for its first row in the second query.
 constexpr std::size_t shared_row_bytes = 16;
@@ -60,7 +43,7 @@ void check_shared_memory(row_set& rows)
 template <typename Take>
 void each_store(row_set& rows, Take&& take)
 {
-    shared_rows& shared = *rows.shared;
+    shared_rows& shared = shared_of(rows);
     take(rows.first_slots, shared.first_slots);
     take(rows.other_slots, shared.other_slots);
     take(rows.documents, shared.documents);
@@ -80,7 +63,7 @@ void drop_noted(const row_set& rows, const store_note& note)
 // Frees the texts, which are not needed after signing.
 void drop_documents(const row_set& rows)
 {
-    shared_rows& shared = *rows.shared;
+    shared_rows& shared = shared_of(rows);
     for (store_note* const note : {&shared.documents, &shared.document_locations, &shared.document_sizes}) {
         drop_noted(rows, *note);
         *note = {};
@@ -102,8 +85,6 @@ void share_rows(row_set& rows)
     shared.task = rows.task;
     shared.count = rows.count;
     shared.first_count = rows.first_count;
-    shared.memory = rows.budget->limit;
-    shared.texts = rows.signer != nullptr;
     if (rows.task.scoped) {
         std::copy_n(rows.scopes.values, rows.count, allocate_shared<std::uint32_t>(owner, shared.scopes, rows.count));
         release(owner, rows.scopes.values);
@@ -131,7 +112,7 @@ byte_store** open_views(const row_set& rows, shared_number notes, std::size_t co
 // Opens views of the stores that all processes share, and finds the arrays that they share.
 void open_views(row_set& rows)
 {
-    const shared_rows& shared = *rows.shared;
+    const shared_rows& shared = shared_of(rows);
     if (shared.keys != 0)
         rows.keys = allocate<byte_store*>(*rows.owner, key_count(rows.task.banding));
     each_store(rows, [&rows](byte_store*& store, const store_note& note) {
@@ -146,6 +127,21 @@ void open_views(row_set& rows)
     rows.search = find_shared<shared_search>(rows, shared.search);
 }
 
+// Does one process's part of the current step.
+void do_part(process& self)
+{
+    const auto& shared = static_cast<shared_rows&>(*self.shared);
+    row_set rows = {};
+    static_cast<process&>(rows) = self;
+    set_task(rows, shared.task);
+    rows.count = shared.count;
+    rows.first_count = shared.first_count;
+    if (!shared.task.given)
+        rows.signer = make_signer(*rows.owner, shared.task.scheme);
+    open_views(rows);
+    function_at<step>(shared.step)(rows);
+}
+
 } // namespace
 
 void start_steps(row_set& rows)
@@ -153,13 +149,11 @@ void start_steps(row_set& rows)
     if (rows.shared != nullptr)
         return;
     assert(rows.first_count <= rows.count);
-    host& owner = *rows.owner;
     check_shared_memory(rows);
     if (!rows.task.sets_only)
         open_signatures(rows);
     share_rows(rows);
-    rows.shared->processes = owner.sharing ? owner.start_workers(owner, rows.shared->number) : 1;
-    rows.shared->helped = rows.shared->processes > 1;
+    start_work(rows, do_part);
     if (!rows.task.sets_only)
         do_step(rows, sign_units);
     if (!has_documents(rows.task))
@@ -169,74 +163,14 @@ void start_steps(row_set& rows)
 
 void do_step(row_set& rows, step& what)
 {
-    assert(rows.shared != nullptr && rows.member == 0 && rows.shared->processes > 0);
-    host& owner = *rows.owner;
-    shared_rows& shared = *rows.shared;
-    memory_budget& budget = *rows.budget;
-    shared.step = static_cast<std::size_t>(std::ranges::find(all_steps, &what) - all_steps);
-    assert(shared.step < std::size(all_steps));
-    shared.next_unit = 0;
-    shared.allowance = (budget.limit - std::min(budget.limit, budget.used)) / shared.processes;
-    shared.used = shared.filed = 0;
-    if (shared.helped)
-        owner.meet_workers(owner);
-    do_workers_part(owner, shared.number, 0);
-    if (shared.helped)
-        owner.meet_workers(owner);
-    budget.used += shared.used;
-    budget.filed += shared.filed;
-}
-
-void do_workers_part(host& owner, shared_number number, std::uint32_t member)
-{
-    shared_rows& shared = *find_shared<shared_rows>(owner, number);
-    assert(member < shared.processes);
-    owner.begin_phase(owner);
-    memory_budget budget = make_budget(owner, shared.allowance);
-    row_set rows = {};
-    rows.owner = &owner;
-    rows.budget = &budget;
-    rows.shared = &shared;
-    rows.member = member;
-    set_task(rows, shared.task);
-    rows.count = shared.count;
-    rows.first_count = shared.first_count;
-    if (shared.texts)
-        rows.signer = make_signer(owner, shared.task.scheme);
-    open_views(rows);
-    all_steps[shared.step](rows);
-    std::atomic_ref(shared.used).fetch_add(budget.used, std::memory_order_relaxed);
-    std::atomic_ref(shared.filed).fetch_add(budget.filed, std::memory_order_relaxed);
-    owner.end_phase(owner);
-}
-
-void end_steps(row_set& rows)
-{
-    if (rows.shared == nullptr || !rows.shared->helped)
-        return;
-    rows.owner->end_workers(*rows.owner);
-    rows.shared->helped = false;
-}
-
-void expect_stores(const row_set& rows, shared_number& notes)
-{
-    allocate_shared<store_note>(*rows.owner, notes, rows.shared->processes);
-}
-
-void leave_store(const row_set& rows, byte_store* store, shared_number notes)
-{
-    leave_store(store, find_shared<store_note>(rows, notes)[rows.member]);
-}
-
-byte_store** open_left(const row_set& rows, shared_number notes)
-{
-    return open_views(rows, notes, rows.shared->processes);
+    shared_of(rows).step = distance_of(what);
+    do_step(rows);
 }
 
 void add_brought(row_set& rows, shared_number notes)
 {
     host& owner = *rows.owner;
-    shared_rows& shared = *rows.shared;
+    shared_rows& shared = shared_of(rows);
     const std::size_t before = shared.brought_count;
     const shared_number former = shared.brought;
     shared.brought_count = before + shared.processes;

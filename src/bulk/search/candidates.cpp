@@ -71,21 +71,7 @@ void scatter(bucket_walk& walk, std::size_t band, std::uint32_t slice)
     assert(walk.starts[partitions] == count); // both calls of each_key() visited the same rows
 }
 
-void find_twins(row_set& rows)
-{
-    host& owner = *rows.owner;
-    start_search(rows);
-    rows.leader = allocate_shared<std::uint32_t>(owner, rows.shared->leader, rows.count);
-    rows.next = allocate_shared<std::uint32_t>(owner, rows.shared->next, rows.count);
-    std::iota(rows.leader, rows.leader + rows.count, 0);
-    std::fill_n(rows.next, rows.count, no_row);
-    const int bits = slice_bits_for(rows, static_cast<std::size_t>(rows.task.banding.bands));
-    rows.search->slice_bits = bits;
-    bring_documents(rows);
-    rows.search->slice_bits = slice_bits_for(rows, 1);
-    do_step(rows, find_twins_of_units);
-    rows.search->slice_bits = bits;
-}
+namespace {
 
 void find_twins_of_units(row_set& rows)
 {
@@ -111,6 +97,24 @@ void find_twins_of_units(row_set& rows)
             }
         });
     }
+}
+
+} // namespace
+
+void find_twins(row_set& rows)
+{
+    host& owner = *rows.owner;
+    start_search(rows);
+    rows.leader = allocate_shared<std::uint32_t>(owner, shared_of(rows).leader, rows.count);
+    rows.next = allocate_shared<std::uint32_t>(owner, shared_of(rows).next, rows.count);
+    std::iota(rows.leader, rows.leader + rows.count, 0);
+    std::fill_n(rows.next, rows.count, no_row);
+    const int bits = slice_bits_for(rows, static_cast<std::size_t>(rows.task.banding.bands));
+    rows.search->slice_bits = bits;
+    bring_documents(rows);
+    rows.search->slice_bits = slice_bits_for(rows, 1);
+    do_step(rows, find_twins_of_units);
+    rows.search->slice_bits = bits;
 }
 
 } // namespace minhash::bulk

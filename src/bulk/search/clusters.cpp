@@ -212,8 +212,6 @@ void start_connector(connector& self, row_set& rows)
     start_verifier(self.check, rows);
 }
 
-} // namespace
-
 void connect_bucket_units(row_set& rows)
 {
     connector self;
@@ -252,8 +250,6 @@ void connect_row_units(row_set& rows)
     each_range(self.found, [&self](std::uint32_t range) { each_row(self.candidates, range, &self, connect_row); });
     end_found(self.found);
 }
-
-namespace {
 
 // Connects the rows that are near.
 void connect(row_set& rows, cluster_emitter& emitter)

@@ -81,24 +81,6 @@ std::size_t find_wanted(row_set& rows, std::uint32_t first, std::uint32_t end, w
     return count;
 }
 
-} // namespace
-
-void bring_documents(row_set& rows)
-{
-    host& owner = *rows.owner;
-    shared_search& shared = *rows.search;
-    if (!owner.far || !has_documents(rows.task))
-        return;
-    expect_stores(rows, shared.bringing);
-    allocate_shared<std::uint32_t>(owner, shared.marks, rows.count / 32 + 1);
-    do_step(rows, mark_units);
-    shared.large_buckets = 0; // reset, because collecting candidates counts them again
-    do_step(rows, bring_units);
-    add_brought(rows, std::exchange(shared.bringing, 0));
-    owner.release_shared(owner, shared.marks);
-    shared.marks = 0;
-}
-
 void mark_units(row_set& rows)
 {
     verifier check;
@@ -130,6 +112,24 @@ void bring_units(row_set& rows)
         }
     });
     leave_store(rows, to, rows.search->bringing);
+}
+
+} // namespace
+
+void bring_documents(row_set& rows)
+{
+    host& owner = *rows.owner;
+    shared_search& shared = *rows.search;
+    if (!owner.far || !has_documents(rows.task))
+        return;
+    expect_stores(rows, shared.bringing);
+    allocate_shared<std::uint32_t>(owner, shared.marks, rows.count / 32 + 1);
+    do_step(rows, mark_units);
+    shared.large_buckets = 0; // reset, because collecting candidates counts them again
+    do_step(rows, bring_units);
+    add_brought(rows, std::exchange(shared.bringing, 0));
+    owner.release_shared(owner, shared.marks);
+    shared.marks = 0;
 }
 
 } // namespace minhash::bulk

@@ -97,13 +97,11 @@ void verify_candidates(void* of,
 void find_rights(row_set& rows)
 {
     assert(rows.first_count <= rows.count);
-    rows.rights = allocate_shared<std::uint32_t>(*rows.owner, rows.shared->rights, rows.count);
+    rows.rights = allocate_shared<std::uint32_t>(*rows.owner, shared_of(rows).rights, rows.count);
     std::fill_n(rows.rights, rows.count, no_row);
     for (std::uint32_t row = rows.count; row-- > rows.first_count;)
         rows.rights[rows.leader[row]] = row;
 }
-
-} // namespace
 
 void verify_units(row_set& rows)
 {
@@ -115,8 +113,6 @@ void verify_units(row_set& rows)
                [&self](std::uint32_t range) { each_row(self.candidates, range, &self, verify_candidates); });
     end_found(self.found);
 }
-
-namespace {
 
 // Emits the pairs of equal rows, and then the pairs that were found by verifying candidates.
 void emit_pairs(row_set& rows, pair_sink emit)

@@ -196,6 +196,17 @@ void leave_stores(const collector& all)
     leave_store(rows, all.large_rows, rows.search->large_bucket_rows);
 }
 
+void collect_of_units(row_set& rows)
+{
+    collector all;
+    start_collector(all, rows);
+    bucket_walk walk;
+    start_walk(walk, rows, rows.leader);
+    while (walk_next(walk, "looking for candidates", [&all](auto bucket) { record_bucket(all, bucket); }))
+        ;
+    leave_stores(all);
+}
+
 } // namespace
 
 void collect_candidates(row_set& rows, bool for_clusters)
@@ -209,17 +220,6 @@ void collect_candidates(row_set& rows, bool for_clusters)
     expect_stores(rows, shared.large_bucket_list);
     expect_stores(rows, shared.large_bucket_rows);
     do_step(rows, collect_of_units);
-}
-
-void collect_of_units(row_set& rows)
-{
-    collector all;
-    start_collector(all, rows);
-    bucket_walk walk;
-    start_walk(walk, rows, rows.leader);
-    while (walk_next(walk, "looking for candidates", [&all](auto bucket) { record_bucket(all, bucket); }))
-        ;
-    leave_stores(all);
 }
 
 void start_candidates(row_candidates& all, row_set& rows)

@@ -35,7 +35,7 @@ struct shared_search {
 // Call this after start_steps().
 inline void start_search(row_set& rows)
 {
-    rows.search = allocate_shared<shared_search>(*rows.owner, rows.shared->search);
+    rows.search = allocate_shared<shared_search>(*rows.owner, shared_of(rows).search);
 }
 
 } // namespace minhash::bulk

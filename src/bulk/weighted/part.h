@@ -12,6 +12,9 @@
 
 namespace minhash::bulk {
 
+step make_lists_of_units; // lists.cpp
+step look_up_rare_units;  // look_up.cpp
+
 // How many rows have a shingle. In a scoped task, the key depends on the scope as well, so that rows of different
 // scopes have no shingle in common (but by chance), and a frequency counts rows of one scope.
 struct frequency {
@@ -117,7 +120,7 @@ weighted_part start_part(row_set& rows, shared_weights& shared);
 
 inline weighted_part start_part(row_set& rows)
 {
-    return start_part(rows, *find_shared<shared_weights>(rows, rows.shared->by_itself));
+    return start_part(rows, *find_shared<shared_weights>(rows, shared_of(rows).by_itself));
 }
 
 // Reads a row, and writes the keys of its shingles that belong to the current pass to self.keys. Returns how many there

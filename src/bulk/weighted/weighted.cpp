@@ -59,7 +59,7 @@ shared_weights& share_search(row_set& rows, bool crossing)
 {
     host& owner = *rows.owner;
     start_search(rows);
-    shared_weights& shared = *allocate_shared<shared_weights>(owner, rows.shared->by_itself);
+    shared_weights& shared = *allocate_shared<shared_weights>(owner, shared_of(rows).by_itself);
     shared.missed = rows.task.recall < 1 ? 1 - recall_to_expect(rows.task.recall) : 0;
     shared.crossing = crossing;
     shared.secret = probing;
@@ -74,7 +74,7 @@ shared_weights& share_search(row_set& rows, bool crossing)
     allocate_shared<std::uint32_t>(owner, shared.order, rows.count);
     if (rows.task.scoped)
         count_scopes(rows, shared);
-    rows.leader = allocate_shared<std::uint32_t>(owner, rows.shared->leader, rows.count);
+    rows.leader = allocate_shared<std::uint32_t>(owner, shared_of(rows).leader, rows.count);
     rows.next = allocate<std::uint32_t>(owner, rows.count);
     return shared;
 }

@@ -1,13 +1,13 @@
 // Workers of a bulk function. They are PostgreSQL's parallel workers, which have the snapshot, the user and the
 // settings of the call. They start after the call's queries have ended, so that no user code runs while workers do
-// parts of the engine's steps (bulk/rows/steps.h); or earlier, if they can read the queries' rows, too (blocks.h).
+// parts of the engine's steps (bulk/work/work.h); or earlier, if they can read the queries' rows, too (blocks.h).
 //
 // Shared memory and shared files are freed when the call ends, even if it fails. If workers are not available, the call
 // continues without them.
 #include "pg/bulk/blocks.h"
 #include "pg/memory.h"
 
-#include "bulk/rows/steps.h"
+#include "bulk/work/work.h"
 
 #include <algorithm>
 #include <ctime>

@@ -141,6 +141,13 @@ RESET escape_string_warning;
 \endif
 SELECT row_count, s.pairs / t.pairs::float8 BETWEEN 0.2 AND 0.4 AS of_a_part, near_share > 0.95 AS near_share
 FROM lsh_sample('SELECT id::text, body, part AS scope FROM "100%"."a\b%s"', 0.6) AS s, truth AS t;
+-- If the query also reads a table that has no index, each lookup would read that table, so nothing is looked up.
+BEGIN;
+UPDATE pg_class SET reltuples = 1e9, relpages = 100 WHERE oid = 'docs'::regclass;
+SELECT query, drawn IS NOT NULL AS looks_up FROM unnest(ARRAY['SELECT id, body FROM "100%"."a\b%s"',
+    'SELECT id, body FROM "100%"."a\b%s" UNION ALL SELECT id, body FROM docs']) AS query,
+    _lsh_sample_plan(query, 'sample, public', 23, false, false, 1000, 1, 0.6, NULL, NULL, NULL, NULL, NULL, NULL);
+ROLLBACK;
 -- Lookups that find many rows would be slow, so all rows are read instead.
 UPDATE "100%"."a\b%s" SET body = template_text(id);
 SELECT row_count, near_share > 0.95 AS near_share FROM lsh_sample('SELECT id, body FROM "100%"."a\b%s"', 0.6) AS s;

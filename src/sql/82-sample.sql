@@ -1,11 +1,11 @@
 -- Estimates from a sample how many pairs lsh_pairs() will find, and how much time and memory it will need
 -- (src/pg/bulk/lsh_sample.cpp).
 
--- If an lsh index can serve lookups in the query, says how to draw rows from the query, and how to look up the rows
--- near them; otherwise returns NULLs. Rows are drawn by hashes of their ids, for which the index of a primary key is
--- enough. (Ids are hashed twice, because after a single hash, the upper bits for consecutive ids are not independent.)
--- `near` returns the sum of how many rows are near each drawn row, the sum of the squares of these numbers, and how
--- many of them are not 0.
+-- If an lsh index can serve lookups in the query, at less cost than signing all rows, says how to draw rows from the
+-- query, and how to look up the rows near them; otherwise returns NULLs. Rows are drawn by hashes of their ids, for
+-- which the index of a primary key is enough. (Ids are hashed twice, because after a single hash, the upper bits for
+-- consecutive ids are not independent.) `near` returns the sum of how many rows are near each drawn row, the sum of the
+-- squares of these numbers, and how many of them are not 0.
 CREATE FUNCTION _lsh_sample_plan(query text, path text, id_type oid, is_signature boolean, has_scope boolean,
     anchors integer, seed bigint, threshold double precision, verify text, num_hashes integer, shingle_size integer,
     unit text, fold boolean, bag boolean, OUT row_count bigint, OUT drawn text, OUT near text)
@@ -38,6 +38,11 @@ BEGIN
     EXECUTE pg_catalog.concat('EXPLAIN (FORMAT JSON) SELECT FROM ', rows) INTO plan;
     PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
     row_count := plan->0->'Plan'->>'Plan Rows';
+    -- Compared as in a refresh (_lsh_kept_prepare()).
+    IF anchors * greatest(25, lookup.cost / 2.5) > row_count THEN
+        row_count := NULL;
+        RETURN;
+    END IF;
     FOR attempt IN 1 .. 2 LOOP -- a second time if the planner's estimate of the rows was wrong
         below := (least(1, anchors::float8 / greatest(row_count, 1)) - 0.5) * 18446744073709549568;
         PERFORM set_config('search_path', path, true);

@@ -248,7 +248,8 @@ WITH changes AS MATERIALIZED (
         ARRAY(SELECT min(id) FROM changes WHERE is_fresh GROUP BY content_hash)) AS t(component)
 ), settled AS MATERIALIZED (
     SELECT c.*, s.*
-    FROM changes AS c, LATERAL @extschema@._lsh_kept_settled(k, c, ARRAY(SELECT component FROM near)) AS s
+    FROM changes AS c, LATERAL @extschema@._lsh_kept_settled(k, CAST(c AS @extschema@._lsh_kept_row),
+        ARRAY(SELECT component FROM near)) AS s
     WHERE (SELECT count(*) FROM changes) = 1
 ), unsettled AS MATERIALIZED (
     SELECT * FROM changes WHERE NOT EXISTS (SELECT FROM settled)

@@ -35,7 +35,6 @@ std::int64_t secret_seed() noexcept { return static_cast<std::int64_t>(probing.f
 // Different shingles of up to this many bytes have different hashes.
 constexpr std::uint32_t told_by_hash = 8;
 
-// Whether an entry is that of this shingle.
 bool is_entry_of(const shingle_counts& counts,
                  const counted_shingle& entry,
                  std::uint64_t hash,

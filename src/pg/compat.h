@@ -58,7 +58,6 @@ std::uint32_t bulk_wait_event();
 // Whether parallel workers must be used even if they cost more (debug_parallel_query, for developers).
 bool workers_are_forced();
 
-// Runs a started query to its end.
 void run_to_end(QueryDesc& query);
 
 MinimalTupleData* form_minimal_tuple(TupleDescData* form, const Datum* values, const bool* nulls);

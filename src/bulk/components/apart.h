@@ -27,7 +27,6 @@ struct apart_rows {
     std::uint32_t cluster;            // the number of the current cluster
 };
 
-// Adds a verdict.
 inline void take_verdict(apart_rows& apart, const verdict& next)
 {
     add(*apart.owner, apart.verdicts, apart.count, next);

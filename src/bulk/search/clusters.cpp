@@ -251,7 +251,6 @@ void connect_row_units(row_set& rows)
     end_found(self.found);
 }
 
-// Connects the rows that are near.
 void connect(row_set& rows, cluster_emitter& emitter)
 {
     host& owner = *rows.owner;

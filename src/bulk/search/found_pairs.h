@@ -55,7 +55,6 @@ void each_range(found_pairs& found, Verify&& verify)
     }
 }
 
-// How many pairs were found.
 inline std::uint64_t count_found(const row_set& rows)
 {
     std::uint64_t count = 0;

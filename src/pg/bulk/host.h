@@ -45,7 +45,6 @@ struct bulk_host : bulk::host {
     pg::crew crew;
     int member;
     int file_count;
-    int started;                             // how many workers were started
     int processes;                           // how many processes the call has; 0: workers were not yet asked for
     double start_time;                       // this process's CPU time when the call began
     double step_time;                        // this process's CPU time when a step last began or ended

@@ -242,10 +242,10 @@ std::uint32_t start_workers(bulk::host& host, bulk::shared_number rows)
     auto* const handle = static_cast<dsm_handle*>(
         gather(self.crew, "minhash_lsh_bulk_worker", self.most_workers, sizeof(dsm_handle), bulk_wait_event()));
     *handle = dsm_segment_handle(self.segment);
-    self.started = launch(self.crew);
-    self.processes = self.started + 1;
-    elog(DEBUG1, "%d of %d workers started", self.started, self.most_workers);
-    if (self.started == 0)
+    const int started = launch(self.crew);
+    self.processes = started + 1;
+    elog(DEBUG1, "%d of %d workers started", started, self.most_workers);
+    if (started == 0)
         dismiss(self.crew);
     return static_cast<std::uint32_t>(self.processes);
 }
@@ -323,12 +323,12 @@ void allow_workers(bulk_host& host)
 void end_host(bulk_host& host)
 {
     end_workers(host);
-    if (host.started > 0) // test/bench/bulk_bench.sh reads this message
+    if (host.processes > 1) // test/bench/bulk_bench.sh reads this message
         elog(DEBUG1,
              "%.3f s of CPU time, %.3f s of it in steps that %d workers shared",
              cpu_time() - host.start_time,
              host.shared_time,
-             host.started);
+             host.processes - 1);
     for (const bulk::growing<File>& files : host.files)
         for (std::size_t i = 0; i < files.room; i++)
             if (files.values[i] > 0)
@@ -382,8 +382,6 @@ void minhash_lsh_bulk_worker(dsm_segment*, shm_toc* directory)
         elog(ERROR, "could not map dynamic shared memory segment");
     bulk_host& self = *allocate<bulk_host>(CurrentMemoryContext);
     start_host(self);
-    allow_workers(self);
-    self.most_workers = 0;
     self.member = ParallelWorkerNumber + 1;
     self.segment = segment;
     self.shared = static_cast<shared_call*>(dsm_segment_address(segment));

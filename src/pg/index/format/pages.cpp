@@ -99,13 +99,6 @@ Buffer take_page(Relation index, new_pages& supply)
     return ReadBufferExtended(index, MAIN_FORKNUM, block, RBM_ZERO_AND_LOCK, nullptr);
 }
 
-// Whether a tree's id has been assigned already, and whether its height is possible.
-template <typename Tree>
-bool is_possible_tree(const Tree& tree, const meta& value)
-{
-    return tree.id != 0 && tree.id < value.next_id && tree.height <= most_levels;
-}
-
 // True if every merge has runs, the runs of each merge are neighbours, the meta page lists the merge of every run that
 // is being merged, and the list of dead trees has space for the runs of all merges.
 bool have_runs(const meta& value)
@@ -130,7 +123,10 @@ bool have_runs(const meta& value)
 
 bool are_trees_possible(const meta& value)
 {
-    const auto is_possible = [&](const auto& tree) { return is_possible_tree(tree, value); };
+    // Whether a tree's id has been assigned already, and whether its height is possible.
+    const auto is_possible = [&](const auto& tree) {
+        return tree.id != 0 && tree.id < value.next_id && tree.height <= most_levels;
+    };
     return std::ranges::all_of(dead_trees_of(value), is_possible) && std::ranges::all_of(runs_of(value), is_possible) &&
            std::ranges::all_of(merges_of(value), is_possible) &&
            std::ranges::all_of(runs_of(value), [](const run& one) { return one.record_pages > 0; }) &&

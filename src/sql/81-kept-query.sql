@@ -6,49 +6,17 @@
 -- function that other users create in the extension's schema can match a call better than the intended one. But
 -- lsh_pairs() and lsh_clusters() accept ids of any type, so a function for one type of ids could match a call better.
 -- So the first two functions below, whose arguments have fixed types, are called instead.
-CREATE FUNCTION _lsh_kept_pairs(
-    query text,
-    ids regtype,
-    threshold double precision,
-    recall double precision,
-    bands integer,
-    rows integer,
-    verify text,
-    max_bucket integer,
-    num_hashes integer,
-    shingle_size integer,
-    unit text,
-    fold boolean,
-    bag boolean,
-    seed bigint,
-    method text,
-    other_query text,
-    apart text
-) RETURNS SETOF record
+CREATE FUNCTION _lsh_kept_pairs(query text, ids regtype, threshold double precision, recall double precision,
+    bands integer, rows integer, verify text, max_bucket integer, num_hashes integer, shingle_size integer, unit text,
+    fold boolean, bag boolean, seed bigint, method text, other_query text, apart text) RETURNS SETOF record
     AS 'MODULE_PATHNAME', 'lsh_kept_pairs' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 1000;
 COMMENT ON FUNCTION _lsh_kept_pairs(text, regtype, double precision, double precision, integer, integer, text, integer, integer, integer, text, boolean, boolean, bigint, text, text, text) IS
     'lsh_pairs with the type of ids by its name';
 
-CREATE FUNCTION _lsh_kept_clusters(
-    query text,
-    ids regtype,
-    threshold double precision,
-    recall double precision,
-    bands integer,
-    rows integer,
-    verify text,
-    max_bucket integer,
-    num_hashes integer,
-    shingle_size integer,
-    unit text,
-    fold boolean,
-    bag boolean,
-    seed bigint,
-    method text,
-    near_representative boolean,
-    singletons boolean,
-    apart text
-) RETURNS SETOF record
+CREATE FUNCTION _lsh_kept_clusters(query text, ids regtype, threshold double precision, recall double precision,
+    bands integer, rows integer, verify text, max_bucket integer, num_hashes integer, shingle_size integer, unit text,
+    fold boolean, bag boolean, seed bigint, method text, near_representative boolean, singletons boolean, apart text)
+    RETURNS SETOF record
     AS 'MODULE_PATHNAME', 'lsh_kept_clusters' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 1000;
 COMMENT ON FUNCTION _lsh_kept_clusters(text, regtype, double precision, double precision, integer, integer, text, integer, integer, integer, text, boolean, boolean, bigint, text, boolean, boolean, text) IS
     'lsh_clusters with the type of ids by its name, and the component of each row';
@@ -69,13 +37,6 @@ CREATE FUNCTION _lsh_kept_rows(query text, search_path text) RETURNS SETOF recor
     AS 'MODULE_PATHNAME', 'lsh_kept_rows' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE COST 1000000 ROWS 1000;
 COMMENT ON FUNCTION _lsh_kept_rows(text, text) IS 'the rows of a statement whose names are found in a search_path';
 
-CREATE FUNCTION _lsh_kept_type_name(type regtype) RETURNS text
-    LANGUAGE sql STABLE PARALLEL SAFE STRICT SET search_path = pg_catalog, pg_temp AS $$
-    SELECT format('%I.%I', nspname, typname) FROM pg_type AS t JOIN pg_namespace AS n ON n.oid = typnamespace
-    WHERE t.oid = type
-$$;
-COMMENT ON FUNCTION _lsh_kept_type_name(regtype) IS 'the name of a type with its schema';
-
 CREATE FUNCTION _lsh_kept_explain(query text, search_path text) RETURNS jsonb
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE STRICT SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -87,13 +48,6 @@ BEGIN
     RETURN plan OPERATOR(pg_catalog.->) 0 OPERATOR(pg_catalog.->) 'Plan';
 END $$;
 COMMENT ON FUNCTION _lsh_kept_explain(text, text) IS 'the plan of a statement whose names are found in a search_path';
-
-CREATE FUNCTION _lsh_kept_source(query text, type_name text, has_scope boolean, has_rank boolean) RETURNS text
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT SET search_path = pg_catalog, pg_temp AS $$
-    SELECT concat('(SELECT CAST(q.id AS ', type_name, ') AS id, q.content', CASE WHEN has_scope THEN ', q.scope' END,
-        CASE WHEN has_rank THEN ', q.rank' END, ' FROM (', query, E'\n) AS q(id, content))')
-$$;
-COMMENT ON FUNCTION _lsh_kept_source(text, text, boolean, boolean) IS 'a query as a FROM item whose columns have known names';
 
 CREATE FUNCTION _lsh_kept_id_hash(ids regtype, operand text, start text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT SET search_path = pg_catalog, pg_temp AS $$

@@ -11,8 +11,6 @@ CREATE FUNCTION _lsh_sample_plan(query text, path text, id_type oid, is_signatur
     unit text, fold boolean, bag boolean, OUT row_count bigint, OUT drawn text, OUT near text)
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    schema text := (SELECT quote_ident(nspname) FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = extnamespace
-                    WHERE extname = 'minhash_lsh');
     rows text := concat('(', rtrim(query, E'; \t\n'), E'\n) AS q(id, content)');
     scope text := CASE WHEN has_scope THEN ', q.scope' END;
     source text := concat('(SELECT CAST(q.id AS pg_catalog.text) AS id, q.content', scope, ' FROM ', rows, ')');
@@ -21,23 +19,18 @@ DECLARE
     counted text; -- counts the rows, and returns the ids of some of them
     below bigint; -- the hashes of these ids are smaller than this
     lookup record;
-    plan json;
     same_id text; -- the condition that joins the query's rows q with ids
     ids text[];
 BEGIN
-    EXECUTE format('SELECT * FROM %s._lsh_kept_lookup($1, $2, $3, $4, $5)', schema) INTO lookup
-        USING source, path, jsonb_strip_nulls(jsonb_build_object('threshold', threshold, 'verify', verify,
-            'num_hashes', num_hashes, 'shingle_size', shingle_size, 'unit', unit, 'fold', fold, 'bag', bag)),
-            is_signature, has_scope;
+    SELECT * INTO lookup FROM @extschema@._lsh_kept_lookup(source, path, jsonb_build_object('threshold', threshold,
+        'verify', verify, 'num_hashes', num_hashes, 'shingle_size', shingle_size, 'unit', unit, 'fold', fold,
+        'bag', bag), is_signature, has_scope);
     IF lookup.cost IS NULL THEN
         RETURN;
     END IF;
     counted := format('SELECT pg_catalog.count(*), pg_catalog.array_agg(CAST(q.id AS pg_catalog.text))
         FILTER (WHERE pg_catalog.hashint8extended(%s, $1) OPERATOR(pg_catalog.<) $2) FROM %s', hash, rows);
-    PERFORM set_config('search_path', path, true);
-    EXECUTE pg_catalog.concat('EXPLAIN (FORMAT JSON) SELECT FROM ', rows) INTO plan;
-    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
-    row_count := plan->0->'Plan'->>'Plan Rows';
+    row_count := @extschema@._lsh_kept_explain('SELECT FROM ' || rows, path)->>'Plan Rows';
     -- Compared as in a refresh (_lsh_kept_prepare()).
     IF anchors * greatest(25, lookup.cost / 2.5) > row_count THEN
         row_count := NULL;
@@ -85,16 +78,9 @@ CREATE FUNCTION lsh_sample(
     fold boolean DEFAULT NULL,
     bag boolean DEFAULT NULL,
     seed bigint DEFAULT 42,
-    OUT row_count bigint,
-    OUT pairs bigint,
-    OUT pairs_low bigint,
-    OUT pairs_high bigint,
-    OUT near_share double precision,
-    OUT near_share_low double precision,
-    OUT near_share_high double precision,
-    OUT seconds double precision,
-    OUT memory bigint,
-    OUT median_shingles bigint
+    OUT row_count bigint, OUT pairs bigint, OUT pairs_low bigint, OUT pairs_high bigint,
+    OUT near_share double precision, OUT near_share_low double precision, OUT near_share_high double precision,
+    OUT seconds double precision, OUT memory bigint, OUT median_shingles bigint
 ) RETURNS SETOF record
     AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 1;
 COMMENT ON FUNCTION lsh_sample(text, double precision, double precision, text, integer, integer, text, boolean, boolean,
@@ -103,39 +89,19 @@ COMMENT ON FUNCTION lsh_sample(text, double precision, double precision, text, i
     'Example: lsh_sample(''SELECT id, body FROM articles'', threshold => 0.8)';
 
 -- Calls that are meant differently (80-bulk.sql).
-CREATE FUNCTION lsh_sample(
-    source text,
-    id_column _lsh_column,
-    text_column _lsh_column DEFAULT NULL,
+CREATE FUNCTION lsh_sample(source text, id_column _lsh_column, text_column _lsh_column DEFAULT NULL,
     threshold double precision DEFAULT NULL,
-    OUT row_count bigint,
-    OUT pairs bigint,
-    OUT pairs_low bigint,
-    OUT pairs_high bigint,
-    OUT near_share double precision,
-    OUT near_share_low double precision,
-    OUT near_share_high double precision,
-    OUT seconds double precision,
-    OUT memory bigint,
-    OUT median_shingles bigint
+    OUT row_count bigint, OUT pairs bigint, OUT pairs_low bigint, OUT pairs_high bigint,
+    OUT near_share double precision, OUT near_share_low double precision, OUT near_share_high double precision,
+    OUT seconds double precision, OUT memory bigint, OUT median_shingles bigint
 ) RETURNS SETOF record
     AS 'MODULE_PATHNAME', 'lsh_call_of_names' LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION lsh_sample(text, _lsh_column, _lsh_column, double precision) IS
     'an error that writes the query to give instead. Example: lsh_sample(''articles'', ''id'', ''body'')';
-CREATE FUNCTION lsh_sample(
-    source text,
-    anyelement,
-    threshold double precision DEFAULT NULL,
-    OUT row_count bigint,
-    OUT pairs bigint,
-    OUT pairs_low bigint,
-    OUT pairs_high bigint,
-    OUT near_share double precision,
-    OUT near_share_low double precision,
-    OUT near_share_high double precision,
-    OUT seconds double precision,
-    OUT memory bigint,
-    OUT median_shingles bigint
+CREATE FUNCTION lsh_sample(source text, anyelement, threshold double precision DEFAULT NULL,
+    OUT row_count bigint, OUT pairs bigint, OUT pairs_low bigint, OUT pairs_high bigint,
+    OUT near_share double precision, OUT near_share_low double precision, OUT near_share_high double precision,
+    OUT seconds double precision, OUT memory bigint, OUT median_shingles bigint
 ) RETURNS SETOF record
     AS 'MODULE_PATHNAME', 'lsh_call_with_type' LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION lsh_sample(text, anyelement, double precision) IS

@@ -22,7 +22,6 @@
 
 CREATE TYPE _lsh_kept AS (
     target text,             -- the kept table
-    query text,
     path text,               -- the search path of the query
     relations bigint[],      -- what the query reads
     source text,             -- the query as a FROM item
@@ -296,16 +295,6 @@ SELECT id, content_hash, is_fresh, was_here, old_cluster, old_representative, ol
 $$;
 COMMENT ON FUNCTION _lsh_kept_result(_lsh_kept, text[]) IS 'the rows that a refresh of kept clusters has looked at';
 
-CREATE FUNCTION _lsh_kept_event(was_here boolean, is_fresh boolean, old_cluster bigint, heir_cluster bigint,
-    cluster_id bigint) RETURNS text
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-    SELECT CASE WHEN NOT was_here THEN 'added' WHEN cluster_id IS NULL THEN 'removed' WHEN is_fresh THEN 'changed'
-        WHEN cluster_id = old_cluster THEN 'representative' WHEN cluster_id = heir_cluster THEN 'joined'
-        ELSE 'split' END
-$$;
-COMMENT ON FUNCTION _lsh_kept_event(boolean, boolean, bigint, bigint, bigint) IS
-    'why the cluster or the representative of a row of kept clusters changed';
-
 -- Writes the rows that differ. `ids_told` is the SELECT or DELETE of ids to look at, `log` the table of the log, and
 -- `to_log` has rows as the log knows them if they are not in the kept table as a refresh with a log has left them.
 -- Told ids may be equal although their texts differ, such as 1.0 and 1.00, and an id that is a row may have NULLs.
@@ -355,11 +344,13 @@ FROM result', ids_told, k.id_type, k.target, k.equal,
     FROM noted AS n LEFT JOIN result AS r ON r.key %2$s n.id LEFT JOIN %3$s AS t ON t.id %2$s n.id
 ), logged AS (
     INSERT INTO %4$s (refresh, refreshed_at, event, id, old_cluster_id, cluster_id, old_representative, representative)
-    SELECT $2, $3, %5$s._lsh_kept_event(was_here, is_fresh, old_cluster, heir_cluster, cluster_id),
+    SELECT $2, $3, CASE WHEN NOT was_here THEN ''added'' WHEN cluster_id IS NULL THEN ''removed''
+            WHEN is_fresh THEN ''changed'' WHEN cluster_id = old_cluster THEN ''representative''
+            WHEN cluster_id = heir_cluster THEN ''joined'' ELSE ''split'' END,
         key, old_cluster, cluster_id, former_representative, new_representative
     FROM entries WHERE (old_cluster, CAST(former_representative AS text))
         IS DISTINCT FROM (cluster_id, CAST(new_representative AS text))
-    ORDER BY cluster_id, key)', to_log, k.equal, k.target, log, '@extschema@') END,
+    ORDER BY cluster_id, key)', to_log, k.equal, k.target, log) END,
         @extschema@._lsh_kept_row_hash(k.ids,
             '{key,old_cluster,former_representative,old_similarity,old_component,old_hash}'::text[]),
         @extschema@._lsh_kept_row_hash(k.ids,
@@ -368,17 +359,24 @@ FROM result', ids_told, k.id_type, k.target, k.equal,
 END $$;
 COMMENT ON FUNCTION _lsh_kept_write(_lsh_kept, text, text, text, bigint, timestamptz) IS 'refreshes kept clusters';
 
-CREATE FUNCTION _lsh_kept_settings(kept jsonb) RETURNS jsonb
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT SET search_path = pg_catalog, pg_temp AS $$
-    SELECT jsonb_object_agg(name, kept->name) FROM unnest('{query,search_path,apart,threshold,recall,bands,rows,verify,
-        max_bucket,num_hashes,shingle_size,unit,fold,bag,seed,method,near_representative,hash_seed}'::text[]) AS name
+-- What the owner of kept clusters has set. What was told apart counts as a setting, so a new verdict makes the refresh
+-- cluster all rows again.
+CREATE FUNCTION _lsh_kept_settings(kept jsonb, apart text) RETURNS jsonb
+    LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT jsonb_object_agg(name, kept->name) || jsonb_build_object('verdicts', (
+        SELECT concat(count(*), ' ', sum(hashtextextended(v.pair, 0)))
+        FROM (SELECT DISTINCT concat(least(r.a, r.b), E'\t', greatest(r.a, r.b)) AS pair
+              FROM @extschema@._lsh_kept_rows('SELECT CAST(v.left_id AS pg_catalog.text),
+                  CAST(v.right_id AS pg_catalog.text) FROM (' || apart || E'\n) AS v(left_id, right_id)',
+                  kept->>'search_path') AS r(a text, b text)) AS v))
+    FROM unnest('{query,search_path,apart,threshold,recall,bands,rows,verify,max_bucket,num_hashes,shingle_size,unit,
+        fold,bag,seed,method,near_representative,hash_seed}'::text[]) AS name
 $$;
-COMMENT ON FUNCTION _lsh_kept_settings(jsonb) IS 'what the owner of kept clusters has set';
+COMMENT ON FUNCTION _lsh_kept_settings(jsonb, text) IS 'what the next refresh of kept clusters compares';
 
 -- A table's name with its schema, quoted, and the table that has it. The name is looked up in a search_path; a new
--- table would be made in the first schema of that path. No row if the text is no name.
+-- table would be made in the first schema of that path.
 CREATE FUNCTION _lsh_kept_table(name text, search_path text, OUT full_name text, OUT relation regclass)
-    RETURNS SETOF record
     LANGUAGE plpgsql STABLE PARALLEL SAFE STRICT SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     parts text[];
@@ -387,7 +385,8 @@ BEGIN
     BEGIN
         parts := parse_ident(name);
     EXCEPTION WHEN invalid_parameter_value THEN
-        RETURN;
+        RAISE EXCEPTION 'invalid name of a table: %', name USING ERRCODE = 'invalid_name', HINT = 'Put a name that is '
+            'no lower-case word into double quotes, as in ''"Big name"'' or ''news."Big name"''.';
     END;
     full_name := (SELECT string_agg(quote_ident(part), '.') FROM unnest(parts) AS part);
     PERFORM set_config('search_path', search_path, true);
@@ -397,17 +396,8 @@ BEGIN
     IF cardinality(parts) = 1 AND schema IS NOT NULL THEN
         full_name := format('%I.%s', schema, full_name);
     END IF;
-    RETURN NEXT;
 END $$;
 COMMENT ON FUNCTION _lsh_kept_table(text, text) IS 'a table by its name';
-
-CREATE FUNCTION _lsh_kept_fail_name(name text) RETURNS void
-    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-    RAISE EXCEPTION 'invalid name of a table: %', name USING ERRCODE = 'invalid_name',
-        HINT = 'Put a name that is no lower-case word into double quotes, as in ''"Big name"'' or ''news."Big name"''.';
-END $$;
-COMMENT ON FUNCTION _lsh_kept_fail_name(text) IS 'says that a text is not the name of a table';
 
 -- The table of a refresh's settings. The default of content_hash refers to it, so a dump restores it first, and neither
 -- a new name nor a new schema of either table matters.
@@ -531,6 +521,7 @@ CREATE FUNCTION _lsh_kept_prepare(clusters regclass, target text, state text, ke
     OUT k _lsh_kept, OUT row_count bigint, OUT settings jsonb)
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE STRICT SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
+    query text := rtrim(kept->>'query', E'; \t\n');
     digest bigint;
     q record;
     l record;
@@ -539,21 +530,16 @@ BEGIN
     k.path := kept->>'search_path';
     k.near := kept->>'near_representative';
     k.apart := rtrim(kept->>'apart', E'; \t\n');
-    -- What was told apart counts as a setting, so a new verdict makes the refresh cluster all rows again.
-    settings := @extschema@._lsh_kept_settings(kept) || jsonb_build_object('verdicts', (
-        SELECT concat(count(*), ' ', sum(hashtextextended(v.pair, 0)))
-        FROM (SELECT DISTINCT concat(least(r.a, r.b), E'\t', greatest(r.a, r.b)) AS pair
-              FROM @extschema@._lsh_kept_rows('SELECT CAST(v.left_id AS pg_catalog.text),
-                  CAST(v.right_id AS pg_catalog.text) FROM (' || k.apart || E'\n) AS v(left_id, right_id)', k.path)
-                  AS r(a text, b text)) AS v));
-    k.query := rtrim(kept->>'query', E'; \t\n');
-    SELECT * INTO q FROM @extschema@._lsh_kept_query(k.query, k.path, state);
+    settings := @extschema@._lsh_kept_settings(kept, k.apart);
+    SELECT * INTO q FROM @extschema@._lsh_kept_query(query, k.path, state);
     k.relations := q.relations;
     k.ids := q.id_type;
-    k.id_type := @extschema@._lsh_kept_type_name(k.ids);
-    k.source := @extschema@._lsh_kept_source(k.query, k.id_type, q.has_scope, q.has_rank);
+    SELECT format('%I.%I', nspname, typname) INTO k.id_type
+    FROM pg_type AS t JOIN pg_namespace AS n ON n.oid = typnamespace WHERE t.oid = k.ids;
     k.columns := concat(', q.content', CASE WHEN q.has_scope THEN ', q.scope' END);
     k.ranked_columns := concat(k.columns, CASE WHEN q.has_rank THEN ', q.rank' END);
+    k.source := concat('(SELECT CAST(q.id AS ', k.id_type, ') AS id', k.ranked_columns, ' FROM (', query,
+        E'\n) AS q(id, content))');
     SELECT format('OPERATOR(%I.%s)', n.nspname, o.oprname) INTO k.equal
     FROM pg_attribute AS a JOIN pg_index AS i ON i.indrelid = a.attrelid AND i.indisprimary
     JOIN pg_opclass AS c ON c.oid = i.indclass[0]
@@ -607,19 +593,24 @@ CREATE FUNCTION _lsh_kept_told(changed text, k _lsh_kept) RETURNS text
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     queue regclass;
-    queue_name text;
+    named record;
+    deletion text;
     query text := concat('SELECT CAST(c.id AS ', k.id_type, ') FROM (', rtrim(changed, E'; \t\n'), E'\n) AS c(id)');
 BEGIN
     IF changed IS NULL THEN
         RETURN '(SELECT NULL AS id)';
     END IF;
-    SELECT full_name, relation INTO queue_name, queue FROM @extschema@._lsh_kept_table(changed, k.path);
-    IF queue IS NULL THEN
-        IF queue_name IS NOT NULL THEN
-            RAISE EXCEPTION 'relation % does not exist', queue_name USING ERRCODE = 'undefined_table',
+    BEGIN
+        SELECT * INTO named FROM @extschema@._lsh_kept_table(changed, k.path);
+        queue := named.relation;
+        IF queue IS NULL THEN
+            RAISE EXCEPTION 'relation % does not exist', named.full_name USING ERRCODE = 'undefined_table',
                 HINT = format('Make a queue, and a trigger that adds the id of each changed row to it: '
-                    'CREATE TABLE %s (id %s).', queue_name, k.ids);
+                    'CREATE TABLE %s (id %s).', named.full_name, k.ids);
         END IF;
+    EXCEPTION WHEN invalid_name THEN -- it is a query
+    END;
+    IF queue IS NULL THEN
         BEGIN
             PERFORM @extschema@._lsh_kept_explain(query, k.path);
         EXCEPTION WHEN syntax_error THEN
@@ -631,8 +622,7 @@ BEGIN
                         '''''1 day''''''.' END;
         END;
         RETURN format('MATERIALIZED (SELECT id FROM %s._lsh_kept_rows(%L, %L) AS c(id %s))', '@extschema@', query,
-            k.path,
-            k.id_type);
+            k.path, k.id_type);
     END IF;
     IF CAST(queue AS bigint) = ANY (k.relations) THEN
         RAISE EXCEPTION 'changed is %, from which the clusters are made', queue USING ERRCODE = 'wrong_object_type',
@@ -640,7 +630,8 @@ BEGIN
             HINT = format('Name a queue, or use, for example, changed => %L.',
                 format('SELECT id FROM %s WHERE updated_at > now() - interval ''1 day''', queue));
     END IF;
-    queue_name := @extschema@._lsh_kept_locked_name(queue);
+    deletion := format('(DELETE FROM %s RETURNING CAST(id AS %s) AS id)', @extschema@._lsh_kept_locked_name(queue),
+        k.id_type);
     -- If the queue had one row for each id, a writer could find a row there that this refresh is deleting, and leave it
     -- at that; its change would be lost.
     IF EXISTS (SELECT FROM pg_index AS i JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
@@ -649,7 +640,7 @@ BEGIN
             DETAIL = 'A change that is written while a refresh takes its id from the queue would be lost.',
             HINT = 'Drop the unique index, and insert a row for each change.';
     END IF;
-    RETURN format('(DELETE FROM %s RETURNING CAST(id AS %s) AS id)', queue_name, k.id_type);
+    RETURN deletion;
 END $$;
 COMMENT ON FUNCTION _lsh_kept_told(text, _lsh_kept) IS 'the ids that a refresh of kept clusters looks at';
 
@@ -660,9 +651,7 @@ DECLARE
     missing text;
 BEGIN
     SELECT * INTO t FROM @extschema@._lsh_kept_table(log, k.path);
-    IF NOT FOUND THEN
-        PERFORM @extschema@._lsh_kept_fail_name(log);
-    ELSIF t.relation IS NULL THEN
+    IF t.relation IS NULL THEN
         EXECUTE format('CREATE TABLE %1$s (refresh bigint, refreshed_at timestamptz, event text, id %2$s,
             old_cluster_id bigint, cluster_id bigint, old_representative %2$s, representative %2$s)', t.full_name,
                 k.id_type);
@@ -736,13 +725,8 @@ BEGIN
     SELECT * INTO w FROM @extschema@._lsh_kept_write(p.k, @extschema@._lsh_kept_told(changed, p.k),
         @extschema@._lsh_kept_log(log, p.k), CASE WHEN log IS NOT NULL
         THEN @extschema@._lsh_kept_start_log(clusters, p.k) END, CAST(kept->>'refreshes' AS bigint), began);
-    rows_added := w.figures[1];
-    rows_removed := w.figures[2];
-    rows_changed := w.figures[3];
-    clusters_made := w.figures[4];
-    clusters_joined := w.figures[5];
-    clusters_split := w.figures[6];
-    clusters_dissolved := w.figures[7];
+    SELECT f[1], f[2], f[3], f[4], f[5], f[6], f[7] INTO rows_added, rows_removed, rows_changed, clusters_made,
+        clusters_joined, clusters_split, clusters_dissolved FROM (SELECT w.figures) AS r(f);
     EXECUTE format('UPDATE %s SET clusters = $1, refreshed_at = $2, seconds = extract(epoch
         FROM clock_timestamp() - $2), is_logging = false,
         row_count = $3, rows_added = ($4)[1], rows_removed = ($4)[2], rows_changed = ($4)[3], clusters_made = ($4)[4],
@@ -757,29 +741,11 @@ END $$;
 COMMENT ON FUNCTION _lsh_refresh_clusters(regclass, text, text) IS
     'for lsh_refresh_clusters: what it does as the owner of the clusters';
 
-CREATE FUNCTION _lsh_create_clusters(
-    clusters text,
-    query text,
-    threshold double precision,
-    recall double precision,
-    bands integer,
-    rows integer,
-    verify text,
-    max_bucket integer,
-    num_hashes integer,
-    shingle_size integer,
-    unit text,
-    fold boolean,
-    bag boolean,
-    seed bigint,
-    method text,
-    near_representative boolean,
-    search_path text,
-    apart text,
-    singletons boolean,
-    OUT rows_added bigint,
-    OUT clusters_made bigint
-) LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+CREATE FUNCTION _lsh_create_clusters(clusters text, query text, threshold double precision, recall double precision,
+    bands integer, rows integer, verify text, max_bucket integer, num_hashes integer, shingle_size integer, unit text,
+    fold boolean, bag boolean, seed bigint, method text, near_representative boolean, search_path text, apart text,
+    singletons boolean, OUT rows_added bigint, OUT clusters_made bigint)
+    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
     SET extra_float_digits = 1 SET datestyle = 'ISO, YMD' SET intervalstyle = 'postgres' AS $$
 DECLARE
     target text;
@@ -802,9 +768,7 @@ BEGIN
             HINT = format('Leave out singletons: SELECT * FROM lsh_create_clusters(%L, %L).', clusters, query);
     END IF;
     target := (SELECT full_name FROM @extschema@._lsh_kept_table(clusters, search_path));
-    IF target IS NULL THEN
-        PERFORM @extschema@._lsh_kept_fail_name(clusters);
-    ELSIF EXISTS (SELECT FROM pg_attribute WHERE attrelid = to_regclass(target) AND attname = 'content_hash') THEN
+    IF EXISTS (SELECT FROM pg_attribute WHERE attrelid = to_regclass(target) AND attname = 'content_hash') THEN
         RAISE EXCEPTION 'clusters % are there already', target USING ERRCODE = 'duplicate_table',
             HINT = format('Change their settings instead, for example: UPDATE %s SET threshold = 0.9; '
                 'SELECT * FROM lsh_refresh_clusters(%L);', @extschema@._lsh_kept_settings_table(to_regclass(target)),

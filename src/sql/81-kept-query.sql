@@ -49,17 +49,6 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION _lsh_kept_explain(text, text) IS 'the plan of a statement whose names are found in a search_path';
 
-CREATE FUNCTION _lsh_kept_id_hash(ids regtype, operand text, start text) RETURNS text
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT SET search_path = pg_catalog, pg_temp AS $$
-    SELECT CASE WHEN ids IN ('int2', 'int4', 'int8') THEN concat('pg_catalog.hashint8extended(', operand, ', ', start,
-        ')')
-        WHEN ids = 'uuid'::regtype THEN concat('pg_catalog.uuid_hash_extended(', operand, ', ', start, ')')
-        ELSE concat('pg_catalog.hashtextextended(CAST(', operand, ' AS pg_catalog.text) COLLATE pg_catalog."C", ',
-            start, ')')
-    END
-$$;
-COMMENT ON FUNCTION _lsh_kept_id_hash(regtype, text, text) IS 'the SQL expression for the hash of an id';
-
 -- Returns parts of a query that looks up the rows near a given row, through an index if there is one. In the query, n
 -- is the given row, and o is a row that may be near n. `signed` is the signature of n. `condition` finds candidates,
 -- with the recall that the arguments specify. `similarity` is its similarity to n, and `near` tells whether it is near.

@@ -47,16 +47,11 @@ CREATE TYPE _lsh_kept AS (
 COMMENT ON TYPE _lsh_kept IS 'what a refresh of kept clusters knows before it begins';
 
 CREATE TYPE _lsh_kept_row AS (
-    id text,
-    content_hash bigint,
+    id text, content_hash bigint,
     is_here boolean,         -- the query returns the row
     is_fresh boolean,        -- its content is new or has changed
     was_here boolean,        -- the kept table has the row
-    old_cluster bigint,
-    old_representative text,
-    old_similarity double precision,
-    old_component bigint,
-    old_hash bigint
+    old_cluster bigint, old_representative text, old_similarity double precision, old_component bigint, old_hash bigint
 );
 COMMENT ON TYPE _lsh_kept_row IS 'a row that a refresh of kept clusters looks at, as it was';
 
@@ -69,16 +64,16 @@ CREATE FUNCTION _lsh_kept_subset(k _lsh_kept, columns text, wanted text[]) RETUR
 $$;
 COMMENT ON FUNCTION _lsh_kept_subset(_lsh_kept, text, text[]) IS 'a SELECT of the rows of kept clusters that have these ids';
 
--- The expression for the hash of a kept row. From the XOR of all rows' hashes, a refresh knows whether the table is as
--- the last refresh has left it.
+-- From the XOR of all rows' hashes, a refresh knows whether the table is as the last refresh has left it.
 CREATE FUNCTION _lsh_kept_row_hash(ids regtype, names text[]) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT SET search_path = pg_catalog, pg_temp AS $$
     SELECT format('hashint8extended(%s, hashint8extended(%s, hashfloat8extended(%s, %s)))', names[2], names[5],
-        names[4],
-        @extschema@._lsh_kept_id_hash(ids, names[3], @extschema@._lsh_kept_id_hash(ids, names[1], names[6])))
+        names[4], format(id_hash, names[3], format(id_hash, names[1], names[6])))
+    FROM (SELECT CASE WHEN ids IN ('int2', 'int4', 'int8') THEN 'hashint8extended(%s, %s)'
+        WHEN ids = 'uuid'::regtype THEN 'uuid_hash_extended(%s, %s)'
+        ELSE 'hashtextextended(CAST(%s AS text) COLLATE "C", %s)' END) AS s(id_hash)
 $$;
-COMMENT ON FUNCTION _lsh_kept_row_hash(regtype, text[]) IS
-    'the SQL expression for the hash of a row of kept clusters';
+COMMENT ON FUNCTION _lsh_kept_row_hash(regtype, text[]) IS 'the SQL expression for the hash of a row of kept clusters';
 
 -- The rows that are new, gone or changed; all rows if `everything` is to be clustered.
 CREATE FUNCTION _lsh_kept_changes(k _lsh_kept, told text[]) RETURNS SETOF _lsh_kept_row
@@ -97,14 +92,12 @@ BEGIN
         FROM @extschema@._lsh_kept_hashes($1, $2, $4, $5) AS h(id ', k.id_type, ', content_hash int8))
     SELECT CAST(coalesce(', id, ') AS text), n.content_hash, coalesce(n.here, false),
         coalesce(n.here AND (n.content_hash = b.content_hash) IS NOT TRUE, false), coalesce(b.there, false),
-            b.cluster_id,
-        CAST(b.representative AS text), b.similarity, b.component, b.content_hash
+        b.cluster_id, CAST(b.representative AS text), b.similarity, b.component, b.content_hash
     FROM now AS n FULL JOIN (SELECT t.id, t.cluster_id, t.representative, t.similarity, t.component, t.content_hash,
         true AS there FROM ', target, ') AS b ON n.id ', k.equal, ' b.id
     WHERE ', condition)
-    USING CASE WHEN k.is_told THEN @extschema@._lsh_kept_subset(k, k.ranked_columns, told) ELSE 'SELECT *
-        FROM ' || k.source || ' AS q' END,
-        k.path, told, k.hash_seed, k.contents;
+    USING CASE WHEN k.is_told THEN @extschema@._lsh_kept_subset(k, k.ranked_columns, told)
+        ELSE 'SELECT * FROM ' || k.source || ' AS q' END, k.path, told, k.hash_seed, k.contents;
 END $$;
 COMMENT ON FUNCTION _lsh_kept_changes(_lsh_kept, text[]) IS 'the changed rows of kept clusters';
 
@@ -114,25 +107,20 @@ CREATE FUNCTION _lsh_kept_near(k _lsh_kept, fresh text[], distinct_fresh text[])
     LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     looked_up text := @extschema@._lsh_kept_subset(k, k.columns, distinct_fresh);
-BEGIN
-    IF cardinality(fresh) = 0 THEN
-        RETURN;
-    ELSIF cardinality(distinct_fresh) * k.rows_of_lookup <= k.rows_expected THEN
-        RETURN QUERY SELECT component FROM @extschema@._lsh_kept_rows(concat('SELECT DISTINCT t.component
-            FROM (', looked_up, ') AS n(id, content) JOIN ', k.source, ' AS o(id, content) ON ', k.lookup,
-            ' AND NOT o.id ', k.equal, ' n.id JOIN ', k.target, ' AS t ON t.id ', k.equal, ' o.id'), k.path)
-            AS t(component bigint);
-    ELSE
-        RETURN QUERY SELECT component FROM @extschema@._lsh_kept_rows(concat('SELECT DISTINCT t.component
-            FROM @extschema@._lsh_kept_pairs(CAST(', quote_literal(looked_up || ' WHERE q.content IS NOT NULL'),
-            ' AS pg_catalog.text), CAST(', quote_literal(k.id_type), ' AS pg_catalog.regtype), ', k.arguments, ',
-                CAST(',
-            quote_literal(concat('SELECT q.id', k.columns, ' FROM ', k.source, ' AS q(id, content)
+    found text := CASE WHEN cardinality(distinct_fresh) * k.rows_of_lookup <= k.rows_expected
+        THEN concat('(', looked_up, ') AS n(id, content) JOIN ', k.source, ' AS o(id, content) ON ', k.lookup,
+            ' AND NOT o.id ', k.equal, ' n.id')
+        ELSE concat('@extschema@._lsh_kept_pairs(CAST(', quote_literal(looked_up || ' WHERE q.content IS NOT NULL'),
+            ' AS pg_catalog.text), CAST(', quote_literal(k.id_type), ' AS pg_catalog.regtype), ', k.arguments,
+            ', CAST(', quote_literal(concat('SELECT q.id', k.columns, ' FROM ', k.source, ' AS q(id, content)
                 WHERE q.content IS NOT NULL AND coalesce(CAST(q.id AS pg_catalog.text) COLLATE pg_catalog."C"
                 OPERATOR(pg_catalog.<>) ALL (CAST(', quote_literal(fresh), ' AS pg_catalog.text[])), false)')),
-            ' AS pg_catalog.text), CAST(NULL AS pg_catalog.text)) AS p(left_id ', k.id_type, ', right_id ', k.id_type,
-            ', similarity pg_catalog.float8)
-            JOIN ', k.target, ' AS t ON t.id ', k.equal, ' p.right_id'), k.path) AS t(component bigint);
+            ' AS pg_catalog.text), CAST(NULL AS pg_catalog.text)) AS o(left_id ', k.id_type, ', id ', k.id_type,
+            ', similarity pg_catalog.float8)') END;
+BEGIN
+    IF cardinality(fresh) > 0 THEN
+        RETURN QUERY SELECT component FROM @extschema@._lsh_kept_rows(concat('SELECT DISTINCT t.component FROM ', found,
+            ' JOIN ', k.target, ' AS t ON t.id ', k.equal, ' o.id'), k.path) AS t(component bigint);
     END IF;
 END $$;
 COMMENT ON FUNCTION _lsh_kept_near(_lsh_kept, text[], text[]) IS
@@ -181,11 +169,9 @@ COMMENT ON FUNCTION _lsh_kept_settled(_lsh_kept, _lsh_kept_row, bigint[]) IS
 CREATE FUNCTION _lsh_kept_region(k _lsh_kept, components bigint[]) RETURNS SETOF _lsh_kept_row
     LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    IF NOT k.everything THEN
-        RETURN QUERY EXECUTE format('SELECT CAST(t.id AS text), t.content_hash, true, false, true, t.cluster_id,
+    RETURN QUERY EXECUTE format('SELECT CAST(t.id AS text), t.content_hash, true, false, true, t.cluster_id,
             CAST(t.representative AS text), t.similarity, t.component, t.content_hash
-            FROM unnest((SELECT $1)) AS u(x) JOIN %s AS t ON t.component = u.x', k.target) USING components;
-    END IF;
+        FROM unnest((SELECT $1)) AS u(x) JOIN %s AS t ON t.component = u.x', k.target) USING components;
 END $$;
 COMMENT ON FUNCTION _lsh_kept_region(_lsh_kept, bigint[]) IS 'the rows of components of kept clusters';
 
@@ -432,13 +418,6 @@ CREATE FUNCTION _lsh_kept_locked_name(relation regclass) RETURNS text
 COMMENT ON FUNCTION _lsh_kept_locked_name(regclass) IS
     'locks a table of the current user, and returns its name, which means it until the transaction ends';
 
-CREATE FUNCTION _lsh_kept_beside(target text, suffix text) RETURNS text
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT SET search_path = pg_catalog, pg_temp AS $$
-    SELECT string_agg(quote_ident(CASE WHEN n = max THEN part || suffix ELSE part END), '.' ORDER BY n)
-    FROM (SELECT *, max(n) OVER () FROM unnest(parse_ident(target)) WITH ORDINALITY AS p(part, n)) AS p
-$$;
-COMMENT ON FUNCTION _lsh_kept_beside(text, text) IS 'the name of a table that is made beside kept clusters';
-
 -- Dropping the clusters also drops a table that is made beside them. (A dump does not keep this.)
 CREATE FUNCTION _lsh_kept_tie(clusters regclass, beside regclass) RETURNS void
     LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -495,7 +474,7 @@ CREATE FUNCTION _lsh_kept_start_log(clusters regclass, k _lsh_kept) RETURNS text
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     to_log regclass := @extschema@._lsh_kept_to_log(clusters);
-    name text := @extschema@._lsh_kept_beside(k.target, '_to_log');
+    name text := regexp_replace(k.target, '("?)$', '_to_log\1'); -- the quote at the end, if there is one
 BEGIN
     IF to_log IS NULL THEN
         EXECUTE format('CREATE TABLE %1$s (id %2$s PRIMARY KEY, cluster_id bigint
@@ -779,7 +758,7 @@ BEGIN
                 regexp_replace(clusters, '("?)$', '_clusters\1'), query);
     END IF;
     id_type := (SELECT q.id_type FROM @extschema@._lsh_kept_query(query, search_path, CAST(NULL AS text)) AS q);
-    state := @extschema@._lsh_kept_beside(target, '_settings');
+    state := regexp_replace(target, '("?)$', '_settings\1');
     EXECUTE format('CREATE TABLE %s (only_row boolean DEFAULT true PRIMARY KEY CHECK (only_row), query text NOT NULL,
         search_path text NOT NULL, apart text, threshold double precision NOT NULL, recall double precision,
         bands integer, rows integer, verify text, max_bucket integer, num_hashes integer, shingle_size integer,
@@ -810,29 +789,14 @@ END $$;
 COMMENT ON FUNCTION _lsh_create_clusters(text, text, double precision, double precision, integer, integer, text, integer, integer, integer, text, boolean, boolean, bigint, text, boolean, text, text, boolean) IS
     'for lsh_create_clusters: what it does';
 
-CREATE FUNCTION lsh_create_clusters(
-    clusters text,
-    query text DEFAULT NULL,
-    threshold double precision DEFAULT 0.8,
-    recall double precision DEFAULT NULL,
-    bands integer DEFAULT NULL,
-    rows integer DEFAULT NULL,
-    verify text DEFAULT NULL,
-    max_bucket integer DEFAULT NULL,
-    num_hashes integer DEFAULT NULL,
-    shingle_size integer DEFAULT NULL,
-    unit text DEFAULT NULL,
-    fold boolean DEFAULT NULL,
-    bag boolean DEFAULT NULL,
-    seed bigint DEFAULT NULL,
-    method text DEFAULT NULL,
-    near_representative boolean DEFAULT true,
-    search_path text DEFAULT pg_catalog.current_setting('search_path'),
-    apart text DEFAULT NULL,
-    singletons boolean DEFAULT true,
-    OUT rows_added bigint,
-    OUT clusters_made bigint
-) AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 10000;
+CREATE FUNCTION lsh_create_clusters(clusters text, query text DEFAULT NULL, threshold double precision DEFAULT 0.8,
+    recall double precision DEFAULT NULL, bands integer DEFAULT NULL, rows integer DEFAULT NULL,
+    verify text DEFAULT NULL, max_bucket integer DEFAULT NULL, num_hashes integer DEFAULT NULL,
+    shingle_size integer DEFAULT NULL, unit text DEFAULT NULL, fold boolean DEFAULT NULL, bag boolean DEFAULT NULL,
+    seed bigint DEFAULT NULL, method text DEFAULT NULL, near_representative boolean DEFAULT true,
+    search_path text DEFAULT pg_catalog.current_setting('search_path'), apart text DEFAULT NULL,
+    singletons boolean DEFAULT true, OUT rows_added bigint, OUT clusters_made bigint)
+    AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 10000;
 COMMENT ON FUNCTION lsh_create_clusters(text, text, double precision, double precision, integer, integer, text, integer, integer, integer, text, boolean, boolean, bigint, text, boolean, text, text, boolean) IS
     'makes a table of a query''s rows with their clusters, which lsh_refresh_clusters keeps up to date. '
     'Example: lsh_create_clusters(''article_clusters'', ''SELECT id, body FROM articles'')';

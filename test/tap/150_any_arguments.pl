@@ -62,6 +62,7 @@ my %usual = (
     regtype => [ q('bigint'), q('uuid') ],
     name => [ q('id'), q('sig') ],
     _lsh_kept => [ q(NULL::_lsh_kept) ],
+    _lsh_kept_row => [ q(NULL::_lsh_kept_row) ],
     'timestamp with time zone' => [ q(now()) ],
     _lsh_column => [ q('body'), q('') ],
     'regprocedure[]' => [ q('{}'), q('{0}') ],

@@ -18,7 +18,7 @@ DECLARE
     result text;
 BEGIN
     EXECUTE format('WITH s AS (SELECT k.key, t.%2$I AS id FROM %3$s t, lsh_bands(t.%4$I, %5$s, %6$s) k
-            WHERE t.%2$I IS NOT NULL)
+            WHERE t.%2$I IS DISTINCT FROM NULL)
         SELECT format(''%%s keys, %%s missing, %%s too many'', (SELECT count(*) FROM %1$s),
             (SELECT count(*) FROM (TABLE s EXCEPT ALL TABLE %1$s) m),
                 (SELECT count(*) FROM (TABLE %1$s EXCEPT ALL TABLE s) m))',
@@ -313,7 +313,7 @@ SELECT pg_temp.with_ids(type, ids) FROM (VALUES ('smallint', '{-1,2,3}'::text[])
         ('char(5)', '{a,b}'),
     ('text COLLATE "C"', '{ä,a,b}'), ('text COLLATE ignoring_case', '{a,b}'), ('address', '{x,y,z}'), ('mood',
         '{glad,sad}'),
-    ('place', '{"(1,a)","(1,b)"}'), ('int[]', '{"{1,2}","{}"}'), ('numeric', '{1.0,2.00}'), ('int4range',
+    ('place', '{"(1,a)","(1,)","(1,b)","(,)"}'), ('int[]', '{"{1,2}","{}"}'), ('numeric', '{1.0,2.00}'), ('int4range',
         '{"[1,3)","empty"}'),
     ('"char"', '{a,b}'), ('name', '{a,b}'), ('xid8', '{1,2}'), ('timestamptz', '{2026-11-23,infinity}'),
     ('felt', '{glad,sad}'), ('deeply_felt', '{glad,sad}'), ('moods', '{"{glad}","{glad,sad}"}'),

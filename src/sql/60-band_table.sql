@@ -29,7 +29,8 @@ COMMENT ON FUNCTION _lsh_tie_band_table(regclass, regclass, regprocedure[], smal
 
 -- The triggers of a source, and the bodies of their functions. Each body is a template for format(), whose arguments
 -- are: 1 the band table; 2 and 3 the keys of an old row and of a new row; 4 and 5 the ids of these rows; 6 the operator
--- that compares ids; 7 the cast that this operator needs; 8 how to fill the band table again.
+-- that compares ids; 7 the cast that this operator needs; 8 how to fill the band table again. An id that is a row with
+-- a NULL in it IS neither NULL nor NOT NULL, but it is distinct from NULL.
 CREATE FUNCTION _lsh_band_table_triggers(by_rows boolean, OUT suffix text, OUT event text, OUT privileges text,
     OUT settings text, OUT body text) RETURNS SETOF record
     LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -48,7 +49,7 @@ SELECT suffix, event, privileges, settings, body FROM parts, LATERAL (VALUES
     (false, 'insert', 'INSERT ON %s REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT', 'INSERT', '',
 $body$
 BEGIN
-    INSERT INTO %1$s (key, id) SELECT unnest(%3$s), %5$s FROM new_rows n WHERE %5$s IS NOT NULL ORDER BY 1, 2;
+    INSERT INTO %1$s (key, id) SELECT unnest(%3$s), %5$s FROM new_rows n WHERE %5$s IS DISTINCT FROM NULL ORDER BY 1, 2;
     RETURN NULL;
 END
 $body$),
@@ -62,7 +63,8 @@ BEGIN
         SELECT unnest(%2$s) AS key, %4$s AS id FROM old_rows o ORDER BY 1, 2) k
     WHERE b.key = k.key AND b.id%7$s %6$s k.id%7$s;
     GET DIAGNOSTICS gone = ROW_COUNT;
-    missing := (SELECT sum(cardinality(%2$s)) FROM old_rows o WHERE %4$s IS NOT NULL) - gone;$body$ || check_missing ||
+    missing := (SELECT sum(cardinality(%2$s)) FROM old_rows o WHERE %4$s IS DISTINCT FROM NULL)
+        - gone;$body$ || check_missing ||
 $body$    RETURN NULL;
 END
 $body$),
@@ -79,8 +81,8 @@ BEGIN
     END IF;
     WITH changed AS MATERIALIZED (
         SELECT o.id AS old_id, o.keys AS old_keys, n.id AS new_id, n.keys AS new_keys
-        FROM (SELECT %4$s AS id, %2$s AS keys FROM old_rows o WHERE %4$s IS NOT NULL) o
-            FULL JOIN (SELECT %5$s AS id, %3$s AS keys FROM new_rows n WHERE %5$s IS NOT NULL) n
+        FROM (SELECT %4$s AS id, %2$s AS keys FROM old_rows o WHERE %4$s IS DISTINCT FROM NULL) o
+            FULL JOIN (SELECT %5$s AS id, %3$s AS keys FROM new_rows n WHERE %5$s IS DISTINCT FROM NULL) n
             ON o.id%7$s %6$s n.id%7$s
         WHERE o.keys IS DISTINCT FROM n.keys
     ), stale AS MATERIALIZED (
@@ -100,8 +102,8 @@ $body$),
         ' SET enable_seqscan TO off',
 $body$
 DECLARE
-    old_keys bigint[] := CASE WHEN TG_OP <> 'INSERT' AND %4$s IS NOT NULL THEN %2$s END;
-    new_keys bigint[] := CASE WHEN TG_OP <> 'DELETE' AND %5$s IS NOT NULL THEN %3$s END;
+    old_keys bigint[] := CASE WHEN TG_OP <> 'INSERT' AND %4$s IS DISTINCT FROM NULL THEN %2$s END;
+    new_keys bigint[] := CASE WHEN TG_OP <> 'DELETE' AND %5$s IS DISTINCT FROM NULL THEN %3$s END;
     gone bigint;
     missing bigint;
 BEGIN
@@ -308,8 +310,9 @@ BEGIN
         CASE found_table.relpersistence WHEN 't' THEN 'TEMPORARY' WHEN 'u' THEN 'UNLOGGED' END, target, id.attname,
         source_name);
     made := target;
-    wanted := format('SELECT pg_catalog.unnest(%s.lsh_band_keys(s.%I, %s, %s)), s.%I FROM %s s WHERE s.%5$I IS NOT NULL'
-        ' ORDER BY 1, 2', extension, signature.attname, bands, rows, id.attname, source_name);
+    wanted := format('SELECT pg_catalog.unnest(%s.lsh_band_keys(s.%I, %s, %s)), s.%I FROM %s s '
+        'WHERE s.%5$I IS DISTINCT FROM NULL ORDER BY 1, 2', extension, signature.attname, bands, rows, id.attname,
+        source_name);
 
     -- Creates the triggers before the rest of the work, because some tables do not allow triggers.
     WHILE octet_length(stem || '_truncate') > 63 LOOP

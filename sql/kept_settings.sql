@@ -228,7 +228,11 @@ FROM lsh_refresh_clusters('kept_halves', changed => 'SELECT id FROM of_halves UN
 CREATE TABLE loose AS SELECT i AS id, 'text number ' || i AS body FROM generate_series(1, 3) AS i;
 CREATE VIEW loose_texts AS SELECT * FROM loose;
 SELECT * FROM lsh_create_clusters('kept_loose', 'SELECT id, body FROM loose_texts');
-SELECT pg_temp.error_of($$SELECT lsh_refresh_clusters('kept_loose', changed => 'loose')$$);
+CREATE TABLE loose_child () INHERITS (loose);
+CREATE TABLE loose_parent (id int);
+ALTER TABLE loose INHERIT loose_parent;
+SELECT name, pg_temp.error_of(format('SELECT lsh_refresh_clusters(''kept_loose'', changed => %L)', name))
+FROM unnest(ARRAY['loose', 'loose_child', 'loose_parent', 'kept_loose']) AS name;
 SELECT count(*) FROM loose;
 
 -- A temporary table of the same name does not get in the way.

@@ -23,7 +23,7 @@
 CREATE TYPE _lsh_kept AS (
     target text,             -- the kept table
     path text,               -- the search path of the query
-    relations bigint[],      -- what the query reads
+    relations bigint[],      -- what the query reads, and the kept table
     source text,             -- the query as a FROM item
     columns text,            -- the columns of the source after the id, but for the rank
     ranked_columns text,     -- all columns of the source after the id
@@ -511,7 +511,7 @@ BEGIN
     k.apart := rtrim(kept->>'apart', E'; \t\n');
     settings := @extschema@._lsh_kept_settings(kept, k.apart);
     SELECT * INTO q FROM @extschema@._lsh_kept_query(query, k.path, state);
-    k.relations := q.relations;
+    k.relations := q.relations || CAST(clusters AS bigint);
     k.ids := q.id_type;
     SELECT format('%I.%I', nspname, typname) INTO k.id_type
     FROM pg_type AS t JOIN pg_namespace AS n ON n.oid = typnamespace WHERE t.oid = k.ids;
@@ -603,9 +603,14 @@ BEGIN
         RETURN format('MATERIALIZED (SELECT id FROM %s._lsh_kept_rows(%L, %L) AS c(id %s))', '@extschema@', query,
             k.path, k.id_type);
     END IF;
-    IF CAST(queue AS bigint) = ANY (k.relations) THEN
-        RAISE EXCEPTION 'changed is %, from which the clusters are made', queue USING ERRCODE = 'wrong_object_type',
-            DETAIL = 'A refresh would delete its rows, as it does with a queue.',
+    IF EXISTS (
+        WITH RECURSIVE above(id) AS (
+            SELECT CAST(queue AS oid) UNION SELECT inhparent FROM above JOIN pg_inherits ON inhrelid = id
+        ), below(id) AS (
+            SELECT CAST(queue AS oid) UNION SELECT inhrelid FROM below JOIN pg_inherits ON inhparent = id
+        ) SELECT FROM (TABLE above UNION TABLE below) AS family WHERE CAST(id AS bigint) = ANY (k.relations)) THEN
+        RAISE EXCEPTION 'changed is %, from which the clusters are made, or which has them', queue
+            USING ERRCODE = 'wrong_object_type', DETAIL = 'A refresh would delete its rows, as it does with a queue.',
             HINT = format('Name a queue, or use, for example, changed => %L.',
                 format('SELECT id FROM %s WHERE updated_at > now() - interval ''1 day''', queue));
     END IF;

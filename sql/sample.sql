@@ -89,9 +89,11 @@ FROM lsh_sample('SELECT id, body FROM docs WHERE false');
 SELECT row_count, pairs, near_share FROM lsh_sample('SELECT id, '''' FROM docs');
 SELECT row_count, pairs, near_share FROM lsh_sample('SELECT id, body FROM docs WHERE id = 1');
 
--- The memory is what the notice of lsh_pairs() says. If the query sorts its rows, lsh_pairs() must also keep the texts.
+-- The memory is what the notice of lsh_pairs() says. If the query sorts its rows, or computes the texts, lsh_pairs()
+-- must also keep the texts.
 SELECT (SELECT memory FROM lsh_sample('SELECT id, body FROM docs')) AS scanned,
-    (SELECT memory FROM lsh_sample('SELECT id, body FROM docs ORDER BY id + 0')) > 4000 * 300 AS sorted;
+    (SELECT memory FROM lsh_sample('SELECT id, body FROM docs ORDER BY id + 0')) > 4000 * 300 AS sorted,
+    (SELECT memory FROM lsh_sample('SELECT id, lower(body) FROM docs')) > 4000 * 300 AS computed;
 
 -- If most texts are short, a notice says so.
 SET client_min_messages = notice;

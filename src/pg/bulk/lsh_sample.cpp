@@ -310,7 +310,7 @@ double foretell_memory(const sampling& self, double pairs)
         return 0;
     const double differ = call.found == 0 ? 1 : 1 - static_cast<double>(call.equal) / static_cast<double>(call.found);
     const double of_pair = pairs / self.rows > large_bucket / 2 ? 16 : 32;
-    const double of_row = bulk::bytes_of_row(*call.rows) + sizeof(Datum) + (self.query.scans ? 0 : self.bytes);
+    const double of_row = bulk::bytes_of_row(*call.rows) + sizeof(Datum) + (self.query.kept ? self.bytes : 0);
     return 1.125 * (self.rows * of_row + pairs * differ * of_pair); // bulk::needed_bytes()
 }
 

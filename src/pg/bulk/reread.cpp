@@ -110,19 +110,6 @@ void open_column(rereading& self, const scanned_column& column, LOCKMODE lock)
 
 } // namespace
 
-AttrNumber table_column(const Plan* plan, int column)
-{
-    const auto* const target = static_cast<const TargetEntry*>(list_nth(plan->targetlist, column - 1));
-    const Expr* value = target->expr;
-    while (IsA(value, RelabelType)) // a binary-compatible cast
-        value = reinterpret_cast<const RelabelType*>(value)->arg;
-    if (!IsA(value, Var))
-        return 0;
-    const Var* const from = reinterpret_cast<const Var*>(value);
-    const bool of_table = static_cast<Index>(from->varno) == reinterpret_cast<const Scan*>(plan)->scanrelid;
-    return of_table && from->varattno > 0 ? from->varattno : 0;
-}
-
 std::uint64_t blocks_with_toast(Relation table)
 {
     std::uint64_t blocks = RelationGetNumberOfBlocks(table);

@@ -51,10 +51,6 @@ void start_rereading(rereading& self, const QueryDesc& query, int column);
 // For a worker, instead of start_rereading(): opens the tables of the columns that the call's own process reads again.
 void join_rereading(rereading& self, const scanned_column* columns, int count);
 
-// The number of the table column that a plan's column returns unchanged; 0 if the plan's column returns anything else.
-// The plan must be the scan of a table.
-AttrNumber table_column(const Plan* plan, int column);
-
 // How many blocks a table has, together with its TOAST table.
 std::uint64_t blocks_with_toast(Relation table);
 

@@ -48,9 +48,34 @@ List* tables_of_part(const PlannedStmt* planned, Index own)
 
 } // namespace
 
-bool just_scans(const PlannedStmt* planned)
+AttrNumber table_column(const Plan* plan, int column)
 {
-    return is_scan(planned->planTree) || append_of_scans(planned) != nullptr;
+    const auto* const target = static_cast<const TargetEntry*>(list_nth(plan->targetlist, column - 1));
+    const Expr* value = target->expr;
+    while (IsA(value, RelabelType)) // a binary-compatible cast
+        value = reinterpret_cast<const RelabelType*>(value)->arg;
+    if (!IsA(value, Var))
+        return 0;
+    const Var* const from = reinterpret_cast<const Var*>(value);
+    const bool of_table = static_cast<Index>(from->varno) == reinterpret_cast<const Scan*>(plan)->scanrelid;
+    return of_table && from->varattno > 0 ? from->varattno : 0;
+}
+
+bool can_read_again(const PlannedStmt* planned)
+{
+    const auto has_column = [](const Plan* scan) {
+        return list_length(scan->targetlist) > 1 && table_column(scan, 2) != 0;
+    };
+    if (is_scan(planned->planTree))
+        return has_column(planned->planTree);
+    const Append* const append = append_of_scans(planned);
+    if (append == nullptr)
+        return false;
+    ListCell* cell;
+    foreach (cell, append->appendplans)
+        if (!has_column(static_cast<const Plan*>(lfirst(cell))))
+            return false;
+    return true;
 }
 
 List* split_into_scans(PlannedStmt* planned)

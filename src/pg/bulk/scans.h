@@ -12,11 +12,17 @@ namespace minhash::pg {
 
 constexpr int most_tables_of_query = 512;
 
-// Whether a plan is just the scan of a table, or of several tables one after another.
-bool just_scans(const PlannedStmt* planned);
+// Whether a plan is just the scan of a table, or of several tables one after another, and its second column is a column
+// of each of these tables.
+bool can_read_again(const PlannedStmt* planned);
 
-// Plans which, run one after another, return the rows of `planned` in the same order: a plan for each table if there
-// are several and just_scans(); otherwise only `planned` itself. A list of PlannedStmt; it shares nodes with `planned`.
+// The number of the table column that a plan's column returns unchanged; 0 if the plan's column returns anything else.
+// The plan must be the scan of a table.
+AttrNumber table_column(const Plan* plan, int column);
+
+// Plans which, run one after another, return the rows of `planned` in the same order: a plan for each table if it just
+// scans several, one after another; otherwise only `planned` itself. A list of PlannedStmt; it shares nodes with
+// `planned`.
 List* split_into_scans(PlannedStmt* planned);
 
 } // namespace minhash::pg

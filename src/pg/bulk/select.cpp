@@ -325,7 +325,7 @@ planned_select plan_query(const char* query)
                                    query,
                                    top->plan_rows,
                                    static_cast<double>(top->plan_width),
-                                   just_scans(statement)};
+                                   !can_read_again(statement)};
     ReleaseCachedPlan(planned, nullptr);
     return result;
 }

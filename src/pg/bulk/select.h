@@ -18,7 +18,7 @@ struct planned_select {
     const char* text;
     double rows;  // how many rows PostgreSQL expects
     double width; // their size in bytes, as far as PostgreSQL knows
-    bool scans;   // just_scans()
+    bool kept;    // whether the values must be kept, because they cannot be read again (reread.h)
 };
 
 // Plans the query that an argument contains. Call this between SPI_connect() and SPI_finish(). An ERROR if the query is

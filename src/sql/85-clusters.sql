@@ -9,10 +9,9 @@
 -- somebody else wrote to the kept table, or a refresh without the log. Triggers put them there, and the next refresh
 -- with a log takes them.
 --
--- The work of a refresh is one statement (in _lsh_kept_write()), so that all of its parts see the same snapshot: it
--- reads the changes, clusters the rows of the components that they touch again by lsh_clusters(), and writes the
--- differences. Its parts are functions that are STABLE, so their statements see that snapshot, too. Ids have any type,
--- and the tables any name; so the functions that read or write tables are short and dynamic. They pass ids as text to
+-- The work of a refresh is one statement (in _lsh_kept_write()), so that all of its parts, which src/README.md lists,
+-- see the same snapshot. They are STABLE functions, so their statements see it, too. Ids have any type, and the tables
+-- any name; so the functions that read or write tables are short and dynamic. They pass ids as text to
 -- _lsh_kept_result(), which decides everything and is static. So that an id stays the same when it is written and read
 -- as text, refreshes set how floating-point numbers, dates and intervals are written, and ids become text where the
 -- search path is ours: that of the query decides which names of tables (ids of type regclass) show their schema.
@@ -119,8 +118,10 @@ DECLARE
             ', similarity pg_catalog.float8)') END;
 BEGIN
     IF cardinality(fresh) > 0 THEN
-        RETURN QUERY SELECT component FROM @extschema@._lsh_kept_rows(concat('SELECT DISTINCT t.component FROM ', found,
-            ' JOIN ', k.target, ' AS t ON t.id ', k.equal, ' o.id'), k.path) AS t(component bigint);
+        -- A lookup may find 50,000 rows, and the planner expect millions: a join would read the whole kept table.
+        RETURN QUERY SELECT component FROM @extschema@._lsh_kept_rows(concat('SELECT DISTINCT (SELECT t.component
+            FROM ', k.target, ' AS t WHERE t.id ', k.equal, ' o.id) FROM ', found), k.path) AS c(component bigint)
+            WHERE component IS NOT NULL;
     END IF;
 END $$;
 COMMENT ON FUNCTION _lsh_kept_near(_lsh_kept, text[], text[]) IS

@@ -219,7 +219,8 @@ bulk::shared_number make_scan(bulk_call& call, const QueryDesc* running)
     scan.computed = is_computed(running->plannedstmt);
     if (scan.computed)
         bulk::allocate_shared<bulk::store_note>(call, scan.values, processes);
-    scan.allowance = (scan.computed ? free / 4 * 3 : free / 2) / processes;
+    scan.allowance = scan.computed ? free / 4 * 3 : free / 2;
+    scan.processes = processes;
     scan.values_chunk = std::bit_floor(
         std::clamp<std::size_t>(work_of(call, running->plannedstmt) / processes / 8, 64 * 1024, 2 * 1024 * 1024));
     scan.table = call.again.count;

@@ -44,9 +44,21 @@ struct recorder {
     run current;      // not yet in `runs`; no rows: there is none
     BlockNumber last; // the block of the last row
     std::uint64_t skipped;
+    std::size_t counted; // how much of what this process has in memory is in shared_scan::used
 };
 
 namespace {
+
+// Gives this process its part of the memory that is still free. One process may read most rows, if others start late.
+void share_memory(recorder& self)
+{
+    shared_scan& scan = *self.scan;
+    bulk::memory_budget& budget = self.budget;
+    const std::size_t more = budget.used - self.counted; // modulo 2^64
+    const std::size_t used = std::atomic_ref(scan.used).fetch_add(more, std::memory_order_relaxed) + more;
+    self.counted = budget.used;
+    budget.limit = budget.used + (scan.allowance - std::min(scan.allowance, used)) / scan.processes;
+}
 
 void end_run(recorder& self)
 {
@@ -57,6 +69,7 @@ void end_run(recorder& self)
     const std::atomic_ref read(self.scan->read);
     const std::uint64_t all = read.fetch_add(self.current.rows, std::memory_order_relaxed) + self.current.rows;
     self.current = {};
+    share_memory(self);
     if (self.host->member == 0)
         report_read(*self.host, "reading rows", all, self.scan->expected);
 }
@@ -196,7 +209,7 @@ recorder& start_recording(bulk_host& host, shared_scan& scan)
     self.host = &host;
     self.scan = &scan;
     self.last = InvalidBlockNumber;
-    self.budget = bulk::make_budget(host, scan.allowance);
+    self.budget = bulk::make_budget(host, scan.allowance / scan.processes);
     if (scan.from_texts)
         self.signer = bulk::make_signer(host, scan.texts);
     const std::size_t chunk = bulk::chunk_for(self.budget, 3, 1024 * 1024);

@@ -21,7 +21,9 @@ struct shared_scan {
     bulk::shared_number runs;   // each process's store_note of its runs
     bulk::shared_number values; // each process's store_note of the values that it has computed
     scheme texts;
-    std::size_t allowance;    // how many bytes each process may keep in memory
+    std::size_t allowance; // how many bytes all processes together may keep in memory
+    std::size_t processes;
+    std::size_t used;         // how many bytes they have in memory; atomic
     std::size_t values_chunk; // of the stores of computed values, at most
     int table;                // the number of the table in locations
     int scope_column;         // 0: none

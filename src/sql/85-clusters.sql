@@ -326,8 +326,8 @@ FROM result', ids_told, k.id_type, k.target, k.equal,
     FROM result AS r WHERE NOT EXISTS (SELECT FROM noted AS n WHERE n.id %2$s r.key)
     UNION ALL
     SELECT n.id, n.cluster_id IS NOT NULL, true, NULL, n.cluster_id,
-        CASE WHEN r.id IS NULL THEN t.cluster_id ELSE r.cluster_id END, n.representative,
-        CASE WHEN r.id IS NULL THEN t.representative ELSE r.new_representative END
+        CASE WHEN r.was_here IS NULL THEN t.cluster_id ELSE r.cluster_id END, n.representative,
+        CASE WHEN r.was_here IS NULL THEN t.representative ELSE r.new_representative END
     FROM noted AS n LEFT JOIN result AS r ON r.key %2$s n.id LEFT JOIN %3$s AS t ON t.id %2$s n.id
 ), logged AS (
     INSERT INTO %4$s (refresh, refreshed_at, event, id, old_cluster_id, cluster_id, old_representative, representative)

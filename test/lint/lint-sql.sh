@@ -17,6 +17,8 @@ perl -0777 -ne '
     }
     push @wrong, "makes a name from a regclass: _lsh_locked_name() and _lsh_kept_locked_name() give names that last"
         if /\bAS\s+regclass\)\s+AS\s+text\)|::\s*regclass\s*::\s*text/i;
+    push @wrong, "asks whether an id IS NULL, which is wrong of a row with a NULL field: use IS DISTINCT FROM NULL"
+        if /(?:\bid|\$s)\s+IS\s+(?:NOT\s+)?NULL/i;
     while (/CREATE\s+(?:OR\s+REPLACE\s+)?(FUNCTION|AGGREGATE)\s+(\w+)(.*?);/gsi) {
         my ($kind, $name, $text) = ($1, $2, $3);
         push @wrong, "$name does not state whether it is PARALLEL SAFE"

@@ -54,12 +54,6 @@ void each_store(row_set& rows, Take&& take)
         take(rows.keys[i], notes[i]);
 }
 
-void drop_noted(const row_set& rows, const store_note& note)
-{
-    rows.budget->used -= note.chunk_count * note.chunk_bytes;
-    free_noted(*rows.owner, note);
-}
-
 // Frees the texts, which are not needed after signing.
 void drop_documents(const row_set& rows)
 {
@@ -99,14 +93,6 @@ void share_rows(row_set& rows)
     for (std::size_t i = 0; i < rows.brought_count; i++)
         leave_store(rows.brought[i], notes[i]);
     shared.brought_count = rows.brought_count;
-}
-
-byte_store** open_views(const row_set& rows, shared_number notes, std::size_t count)
-{
-    byte_store** const views = allocate<byte_store*>(*rows.owner, count);
-    for (std::size_t i = 0; i < count; i++)
-        views[i] = open_view(*rows.budget, find_shared<store_note>(rows, notes)[i]);
-    return views;
 }
 
 // Opens views of the stores that all processes share, and finds the arrays that they share.

@@ -183,9 +183,6 @@ std::optional<double> similarity_of(const weighted_part& self,
                                     std::span<const listed_shingle> of_b,
                                     double least);
 
-// Frees stores that processes have left.
-void free_left(row_set& rows, shared_number& notes);
-
 // frequencies.cpp: counts the frequencies of the next range of shingles, and makes the range smaller until its shingles
 // fit into memory.
 void count_range(row_set& rows, shared_weights& shared);

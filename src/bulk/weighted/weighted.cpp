@@ -337,19 +337,6 @@ weighted_search search(row_set& rows, bool crossing, bool for_clusters)
 
 } // namespace
 
-void free_left(row_set& rows, shared_number& notes)
-{
-    if (notes == 0)
-        return;
-    auto* const each = find_shared<store_note>(rows, notes);
-    for (std::uint32_t member = 0; member < rows.shared->processes; member++) {
-        rows.budget->used -= each[member].chunk_count * each[member].chunk_bytes;
-        free_noted(*rows.owner, each[member]);
-    }
-    rows.owner->release_shared(*rows.owner, notes);
-    notes = 0;
-}
-
 void find_weighted_pairs(row_set& rows, bool crossing, pair_sink emit)
 {
     weighted_search self = search(rows, crossing, false);

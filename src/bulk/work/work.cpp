@@ -63,13 +63,33 @@ void leave_store(const process& self, byte_store* store, shared_number notes)
     leave_store(store, find_shared<store_note>(self, notes)[self.member]);
 }
 
+byte_store** open_views(const process& self, shared_number notes, std::size_t count)
+{
+    byte_store** const views = allocate<byte_store*>(*self.owner, count);
+    for (std::size_t i = 0; i < count; i++)
+        views[i] = open_view(*self.budget, find_shared<store_note>(self, notes)[i]);
+    return views;
+}
+
 byte_store** open_left(const process& self, shared_number notes)
 {
-    const std::uint32_t processes = self.shared->processes;
-    byte_store** const views = allocate<byte_store*>(*self.owner, processes);
-    for (std::uint32_t member = 0; member < processes; member++)
-        views[member] = open_view(*self.budget, find_shared<store_note>(self, notes)[member]);
-    return views;
+    return open_views(self, notes, self.shared->processes);
+}
+
+void drop_noted(const process& self, const store_note& note)
+{
+    self.budget->used -= note.chunk_count * note.chunk_bytes;
+    free_noted(*self.owner, note);
+}
+
+void free_left(const process& self, shared_number& notes)
+{
+    if (notes == 0)
+        return;
+    for (std::uint32_t member = 0; member < self.shared->processes; member++)
+        drop_noted(self, find_shared<store_note>(self, notes)[member]);
+    self.owner->release_shared(*self.owner, notes);
+    notes = 0;
 }
 
 } // namespace minhash::bulk

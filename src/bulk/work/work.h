@@ -99,7 +99,16 @@ void expect_stores(const process& self, shared_number& notes);
 // Closes a store that this process has filled in the current step, so that all processes can open views of it.
 void leave_store(const process& self, byte_store* store, shared_number notes);
 
+// Opens views of `count` stores.
+byte_store** open_views(const process& self, shared_number notes, std::size_t count);
+
 // Opens a view of each process's store, after the step in which the processes called leave_store().
 byte_store** open_left(const process& self, shared_number notes);
+
+// Frees a store of which no process has a view.
+void drop_noted(const process& self, const store_note& note);
+
+// Frees each process's store, and the notes, if there are any.
+void free_left(const process& self, shared_number& notes);
 
 } // namespace minhash::bulk

@@ -2,9 +2,9 @@
 // and settings. In between, the session's process alone prepares the next step. The index build and the bulk functions
 // have such crews.
 //
-// A worker loads the library anew. If its file has been replaced since the session loaded it, the structs that they
-// share may have changed. So each build has an identity, and a worker of another build ends before it reads anything
-// else. The others do its work.
+// Each worker loads the library from its file. If the file was replaced after the session had loaded it, session and
+// worker may disagree about the structs that they share. So each build has an identity, and a worker of another build
+// ends before it reads anything else. The other processes do its work.
 #pragma once
 
 #include "pg/glue.h"

@@ -13,8 +13,8 @@
 -- see the same snapshot. They are STABLE functions, so their statements see it, too. Ids have any type, and the tables
 -- any name; so the functions that read or write tables are short and dynamic. They pass ids as text to
 -- _lsh_kept_result(), which decides everything and is static. So that an id stays the same when it is written and read
--- as text, refreshes set how floating-point numbers, dates and intervals are written, and ids become text where the
--- search path is ours: that of the query decides which names of tables (ids of type regclass) show their schema.
+-- as text, refreshes set how floating-point numbers, dates and intervals are written. Whether an id of type regclass
+-- shows the schema of its table depends on the search path; so ids become text under our path, not under the query's.
 --
 -- The planner cannot estimate how many rows a refresh will process, but it expects an array from a subquery to have ten
 -- elements. So tables are joined with arrays of ids from a subquery. The planner then uses the tables' indexes.

@@ -41,8 +41,9 @@ struct shared_weights {
     bool crossing;
     shared_number scope_rows; // for each row, how many rows its scope has; 0: tasks without scopes
 
-    // The current pass. `table` has the frequencies: first as a hash table of mask + 1 entries, and later sorted by
-    // key, without those of 1. Then, behind them, there is a listed_shingle for each number, 0 for those of 1.
+    // The current pass. While shingles are counted, `table` is a hash table of mask + 1 frequencies. Afterwards it has
+    // the frequencies above 1, sorted by key, followed by an array: the listed_shingle of each number, or 0 if only one
+    // row has the shingle.
     counted_range range;
     shared_number table;
     std::size_t mask;

@@ -190,7 +190,7 @@ void take_run(bulk_call& call, const char* at, std::uint32_t rows, std::size_t v
     }
 }
 
-// Adds the stores of computed values to those of the call, and returns the number of the first of them.
+// Hands the stores of computed values over to the call, and returns the number that the first store has there.
 std::size_t adopt_values(bulk_call& call, const shared_scan& scan)
 {
     const std::size_t before = call.value_count;

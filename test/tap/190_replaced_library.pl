@@ -15,7 +15,7 @@ my $library = "$folder/minhash_lsh.so";
 mkdir $folder or die $!;
 $node->init(extra => [ '--encoding=UTF8', '--locale=C.UTF-8' ]);
 $node->append_conf('postgresql.conf', <<CONF);
-dynamic_library_path = '$folder'
+dynamic_library_path = '$folder:\$libdir'
 max_worker_processes = 10
 max_parallel_workers = 8
 max_parallel_maintenance_workers = 3

@@ -41,7 +41,6 @@ FROM arguments JOIN given USING (argument) CROSS JOIN queries CROSS JOIN LATERAL
         CASE function WHEN 'lsh_create_clusters' THEN quote_literal(format('"kept: %s%s"', form, argument)) || ', ' END,
         query, more, argument, CASE
         WHEN argument = 'other_query' THEN quote_literal(query)
-        WHEN function = 'lsh_evaluate' THEN regexp_replace(call, '^(\d+)(,.*> )(\d+)$', $$'{\1}'\2'{\3}'$$)
         ELSE call END), ' / ')) AS called (outcome)
 WHERE (function = 'lsh_components') = (form = 'pairs')
     AND (more = '' OR function IN ('lsh_pairs', 'lsh_clusters') AND argument NOT IN ('bands', 'rows'))

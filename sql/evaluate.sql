@@ -32,6 +32,20 @@ JOIN expected AS x USING (bands, rows) ORDER BY bands;
 SELECT bands, rows, found < true_pairs AS some_missed, candidates > found AS some_false FROM expected ORDER BY bands;
 DROP TABLE all_pairs, expected;
 
+-- Bands and rows can be numbers, arrays of any integers, literals without a type, and parameters of a driver.
+PREPARE by_driver AS
+SELECT bands, rows FROM lsh_evaluate('SELECT id, body FROM texts WHERE body IS NOT NULL', bands => $1, rows => $2);
+EXECUTE by_driver('{20,16}', '{5,8}');
+EXECUTE by_driver('20', '5');
+DEALLOCATE by_driver;
+SELECT bands, rows FROM lsh_evaluate('SELECT id, body FROM texts WHERE body IS NOT NULL', bands => 20, rows => 5)
+UNION ALL SELECT bands, rows FROM lsh_evaluate('SELECT id, body FROM texts WHERE body IS NOT NULL', bands => 20::bigint,
+    rows => 6::smallint)
+UNION ALL SELECT bands, rows FROM lsh_evaluate('SELECT id, body FROM texts WHERE body IS NOT NULL',
+    bands => ARRAY[20]::bigint[], rows => '[7:7]={4}');
+SELECT FROM lsh_evaluate('SELECT id, body FROM texts', bands => 'many', rows => '5');
+SELECT FROM lsh_evaluate('SELECT id, body FROM texts', bands => NULL::text, rows => '5');
+
 -- Without bands and rows, the function evaluates the choices of lsh_params() for several recalls.
 SELECT bands, rows, round(lsh_probability(0.8, bands, rows)::numeric, 3) AS at_threshold,
     recall >= 0.9 * predicted_recall AS as_predicted

@@ -156,12 +156,13 @@ COMMENT ON FUNCTION lsh_components(text, anyelement, double precision[]) IS
     'ids are of the second argument''s type. '
     'Example: lsh_components(''SELECT url, other_url FROM links'', NULL::text)';
 
+-- The type anycompatible lets bands and rows be numbers, arrays, or literals without a type, which arrive as text.
 CREATE FUNCTION lsh_evaluate(
     query text,
     threshold double precision DEFAULT 0.8,
     anchors integer DEFAULT 2000,
-    bands integer[] DEFAULT NULL,
-    rows integer[] DEFAULT NULL,
+    bands anycompatible DEFAULT NULL,
+    rows anycompatible DEFAULT NULL,
     num_hashes integer DEFAULT 128,
     shingle_size integer DEFAULT 5,
     unit text DEFAULT 'char',
@@ -182,7 +183,7 @@ CREATE FUNCTION lsh_evaluate(
     OUT false_candidates bigint
 ) RETURNS SETOF record
     AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 6;
-COMMENT ON FUNCTION lsh_evaluate(text, double precision, integer, integer[], integer[], integer, integer, text, boolean, boolean, bigint, text) IS
+COMMENT ON FUNCTION lsh_evaluate(text, double precision, integer, anycompatible, anycompatible, integer, integer, text, boolean, boolean, bigint, text) IS
     'how many near-duplicates and false candidates bands and rows would find, as pairs of a few texts with all show. '
     'Example: lsh_evaluate(''SELECT id, body FROM articles'', bands => ''{20,16}'', rows => ''{5,8}'')';
 

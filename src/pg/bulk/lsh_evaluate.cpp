@@ -8,8 +8,10 @@
 #include <algorithm>
 
 extern "C" {
+#include "catalog/pg_type_d.h"
 #include "common/hashfn.h"
 #include "utils/array.h"
+#include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/tuplestore.h"
@@ -91,6 +93,30 @@ std::span<const std::uint32_t> draw_anchors(bulk_call& call, std::uint32_t most,
             errhint("Use, for example, bands => '{20,16}', rows => '{5,8}'."));
 }
 
+// Argument bands or rows: an array, one number, or either of them as a text, such as '{20,16}' or '20'.
+std::span<const std::int32_t> arg_numbers(FunctionCallInfo fcinfo, int argument)
+{
+    const Oid type = get_fn_expr_argtype(fcinfo->flinfo, argument);
+    Datum given = PG_GETARG_DATUM(argument);
+    if (type != INT4ARRAYOID) {
+        Oid function;
+        bool varlena;
+        getTypeOutputInfo(type, &function, &varlena);
+        const char* const shown = OidOutputFunctionCall(function, given);
+        const bool is_array = strchr(shown, '{') != nullptr;
+        Oid type_argument;
+        getTypeInputInfo(INT4ARRAYOID, &function, &type_argument);
+        given = OidInputFunctionCall(function,
+                                     is_array ? const_cast<char*>(shown) : psprintf("{%s}", shown),
+                                     type_argument,
+                                     -1);
+    }
+    ArrayType* const values = DatumGetArrayTypeP(given);
+    if (array_contains_nulls(values))
+        fail_settings();
+    return values_of<std::int32_t>(values);
+}
+
 // The settings to be tried. They come from the arguments bands and rows. If neither is given, a setting is chosen for
 // each of several values of recall.
 std::span<bulk::setting> arg_settings(FunctionCallInfo fcinfo, double threshold, int num_hashes)
@@ -112,14 +138,8 @@ std::span<bulk::setting> arg_settings(FunctionCallInfo fcinfo, double threshold,
             fail_no_choice(threshold, num_hashes, lowest_recall);
         return {settings, count};
     }
-    std::span<const std::int32_t> given[2];
-    for (const int side : {0, 1}) {
-        ArrayType* const values = PG_GETARG_ARRAYTYPE_P(arg_evaluated_bands + side);
-        if (array_contains_nulls(values))
-            fail_settings();
-        given[side] = values_of<std::int32_t>(values);
-    }
-    const auto [bands, rows] = given;
+    const std::span<const std::int32_t> bands = arg_numbers(fcinfo, arg_evaluated_bands);
+    const std::span<const std::int32_t> rows = arg_numbers(fcinfo, arg_evaluated_rows);
     if (bands.size() != rows.size() || bands.empty() || bands.size() > most_settings)
         fail_settings();
     for (; count < bands.size(); count++) {

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # What users read is tested: the SQL of README.md and of doc/ is the same as in sql/readme.sql and sql/doc_*.sql, the
 # results that a page shows (```text) appear in the expected output, and every link has a target. README.md stays short.
+# A page of doc/ begins with a statement and its result, and ends with the three things that go wrong.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 status=0
@@ -42,7 +43,7 @@ perl -CSD -e '
     for my $page (@ARGV) {
         my $text = text_of($page);
         (my $name = lc $page =~ s/\.md$//r) =~ s/[\/-]/_/g;
-        my $shown = -e "expected/$name.out" ? text_of("expected/$name.out") =~ s/ +$//gmr : "";
+        my $shown = -e "expected/$name.out" ? text_of("expected/$name.out") =~ s/ +$//gmr =~ s/\bpage\./public./gr : "";
         for my $result ($text =~ /^```text\n(.*?)^```$/gms) {
             complain("$page: not in expected/$name.out:\n$result") if index($shown, $result =~ s/ +$//gmr) < 0;
         }
@@ -58,8 +59,13 @@ perl -CSD -e '
         }
         my $lines = () = $text =~ /\n/g;
         complain("$page has $lines lines, more than 150") if $page eq "README.md" && $lines > 150;
-        complain("$page does not end with \"What can go wrong\"")
-            if $page =~ /^doc/ && $page !~ /reference/ && $text !~ /^## What can go wrong$(?!.*^## (?!Details$))/ms;
+        next if $page !~ /^doc/ || $page =~ /reference/;
+        my ($start) = $text =~ /^(.*?)^## /ms;
+        complain("$page does not begin with a statement and its result")
+            if $page !~ /compared|how-it-is-checked|distributed/ && $start !~ /^```(sql|python)\n.*(^```text\n|  # .*\n```\n)/ms;
+        my ($wrong) = $text =~ /^## What can go wrong$(?!.*^## (?!Details$))(.*?)(?:^---$|\z)/ms;
+        my $things = () = ($wrong // "") =~ /^- \*\*/gm;
+        complain("$page ends with $things things under \"What can go wrong\", not three") if $things != 3 && $page !~ /distributed/;
     }
     exit $failed;
 ' README.md doc/*.md doc/distributed/*.md || status=1

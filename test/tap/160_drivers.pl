@@ -13,9 +13,10 @@ plan skip_all => "$python cannot import psycopg, psycopg2 and sqlalchemy"
     if system("$python -c '$drivers' 2>/dev/null") != 0;
 
 my $page = slurp_file("$ENV{TESTDIR}/drivers.md");
-my ($operator, $table, $expressions, $list, $sketch) = $page =~ /^```python\n(.*?)^```/msg;
+my ($first, $operator, $table, $expressions, $list, $sketch) = $page =~ /^```python\n(.*?)^```/msg;
 my ($built) = $page =~ /`(format\('… site = %%L', %s::text\))`/;
-ok($operator && $table && $expressions && $list && $sketch && $built, 'the page has what is tried here');
+my ($first_result) = $first =~ /^print\(.*  # (.*)/m;
+ok($first_result && $operator && $table && $expressions && $list && $sketch && $built, 'the page has what is tried here');
 $built =~ s/…/SELECT id, body FROM articles WHERE/;
 
 my $node = PostgreSQL::Test::Cluster->new('main');
@@ -34,11 +35,11 @@ SQL
 
 # Each line that the program prints is one test.
 my $program = <<"PYTHON" . <<'PYTHON2';
-import sys, warnings
+import contextlib, io, sys, warnings
 $drivers
 connection_string, dialect = sys.argv[1:]
-operator, table, expressions, lists, sketches, built = (text for text in (
-    r"""$operator""", r"""$table""", r"""$expressions""", r"""$list""", r"""$sketch""", r"""$built"""))
+first, operator, table, expressions, lists, sketches, built = (text for text in (
+    r"""$first""", r"""$operator""", r"""$table""", r"""$expressions""", r"""$list""", r"""$sketch""", r"""$built"""))
 text = "the quick brown fox jumps over the lazy dog near the river"
 
 class sketch:
@@ -75,6 +76,9 @@ if dialect == "sqlalchemy":
 driver = psycopg if dialect == "psycopg" else psycopg2
 errors = psycopg.errors if dialect == "psycopg" else __import__("psycopg2.errors").errors
 with driver.connect(connection_string) as connection, connection.cursor() as cursor:
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        exec(first)
+    print(dialect, printed.getvalue().strip())
     for line in operator.splitlines():
         exec(line)
         print(dialect, sorted(row[0] for row in cursor.fetchall()))
@@ -96,7 +100,7 @@ my $file = PostgreSQL::Test::Utils::tempdir . '/drivers.py';
 append_to_file($file, $program);
 
 my @expected = (
-    '[1, 2]', '[1, 2]', '[1, 2]', 'fss1:128x32:element1:raw', '1.0', '[(1, 2)]',
+    $first_result, '[1, 2]', '[1, 2]', '[1, 2]', 'fss1:128x32:element1:raw', '1.0', '[(1, 2)]',
     'articles no_copies Key (minhash(body), id)=(');
 for my $dialect ('psycopg', 'psycopg2')
 {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Prints the ```sql blocks of a page as a test, so that pg_regress runs what users are told to type, in its own schema:
-# README.md becomes sql/readme.sql, and doc/look-up.md becomes sql/doc_look_up.sql.
+# Prints the ```sql blocks of a page as a test, so that pg_regress runs what users are told to type: README.md becomes
+# sql/readme.sql, and doc/look-up.md becomes sql/doc_look_up.sql. Tests use the schema page instead of public.
 #
 #   page_sql.sh README.md
 #   page_sql.sh --all        # writes the test of each page; then look at expected/
@@ -17,7 +17,7 @@ print_sql() {
             blocks++
         }
         !inside && /^```sql$/   { inside = 1; print blocks++ ? "" : head; next }
-        inside                  { print }
+        inside                  { gsub(/public\./, "page."); gsub(/SCHEMA public/, "SCHEMA page"); print }
         END {
             if (inside) { print FILENAME ": the last ```sql block has no end" > "/dev/stderr"; exit 1 }
             if (blocks) print foot

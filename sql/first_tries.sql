@@ -201,7 +201,10 @@ SELECT call, split_part(pg_temp.outcome('SELECT ' || call), E'\n', 1) AS error F
     $$shingles(body, 'word') FROM articles$$,
     $$lsh_bands(body) FROM articles$$,
     $$shingle_jaccard(sig, sig) FROM articles$$,
-    $$lsh_pairs('SELECT id, body FROM articles', shinglesize => 3)$$]) AS call
+    $$lsh_pairs('SELECT id, body FROM articles', shinglesize => 3)$$,
+    $$lsh_pairs(articles)$$,
+    $$lsh_pairs(SELECT id, body FROM articles)$$,
+    $$(left_id).f1 FROM lsh_pairs('SELECT (id, id), body FROM articles', NULL::record)$$]) AS call
 UNION ALL SELECT call, split_part(pg_temp.outcome(call), E'\n', 1) FROM unnest(ARRAY[
     $$CREATE INDEX ON articles USING lsh (minhash(concat_ws(' ', id, body)))$$,
     $$ALTER TABLE articles ADD s minhash_signature GENERATED ALWAYS AS (minhash(concat_ws(' ', id, body))) STORED$$])

@@ -16,7 +16,7 @@ INSERT INTO article_bands SELECT key, id FROM articles, lsh_bands(sig, bands => 
 SELECT DISTINCT a.id, b.id AS near_duplicate, minhash_similarity(a.sig, b.sig) AS estimated
 FROM article_bands x JOIN article_bands y ON x.key = y.key AND x.id < y.id
      JOIN articles a ON a.id = x.id JOIN articles b ON b.id = y.id
-WHERE minhash_similarity(a.sig, b.sig) >= 0.7 ORDER BY estimated DESC, a.id, b.id;
+WHERE minhash_similarity(a.sig, b.sig) >= 0.7 ORDER BY estimated, a.id, b.id;
 
 DROP TABLE article_bands;       -- the one made by hand
 SELECT lsh_create_band_table('articles', threshold => 0.8, recall => 0.95);

@@ -13,7 +13,7 @@ INSERT INTO articles VALUES
     (5, 'Every spring the tide tables of the harbour are printed on blue paper.');
 
 SELECT left_id, right_id, round(similarity::numeric, 3) AS similarity
-FROM lsh_pairs('SELECT id, body FROM articles', threshold => 0.8) ORDER BY similarity DESC, 1, 2;
+FROM lsh_pairs('SELECT id, body FROM articles', threshold => 0.8) ORDER BY similarity, 1, 2;
 
 SELECT round(similarity::numeric, 2) AS same, shingle_headline(a.body, b.body, marks) AS one,
        shingle_headline(b.body, a.body, marks) AS other

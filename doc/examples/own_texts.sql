@@ -9,6 +9,8 @@
 \else
 \set text body
 \endif
+-- Names in double quotes are meant without them.
+SELECT trim('"' FROM :'id') AS id, trim('"' FROM :'text') AS text \gset
 CREATE TEMP TABLE paragraphs AS
 SELECT row_number() OVER (ORDER BY :"id") AS id, :"text" AS body FROM :source WHERE :"text" IS NOT NULL;
 \set texts texts

@@ -6,7 +6,7 @@
 -- With -v html=pairs.html it also writes a page of 20 pairs side by side (side_by_side.sql).
 -- It reads the table once and changes nothing; its tables are temporary. Without a value id is "id", text is "body" and
 -- threshold is 0.8. The source is written as in FROM, so that '"My texts"' and '(SELECT ...) AS q' will do; id and text are
--- names of columns, without quotes.
+-- names of columns.
 \set ON_ERROR_STOP on
 \if :{?source}
 \else
@@ -27,6 +27,8 @@
 \endif
 \pset footer off
 
+-- Names in double quotes are meant without them.
+SELECT trim('"' FROM :'id') AS id, trim('"' FROM :'text') AS text \gset
 CREATE TEMP TABLE report_texts AS SELECT :"id" AS id, :"text" AS body FROM :source;
 ANALYZE report_texts;
 SELECT format_type(atttypid, NULL) AS id_type FROM pg_attribute

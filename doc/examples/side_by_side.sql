@@ -5,7 +5,7 @@
 --
 -- pairs has the columns left_id, right_id and similarity, as lsh_pairs() gives them; the least similar come first, 20
 -- at most, or -v limit=100. It is written as in FROM, and so is the source: a table, or '(SELECT ...) AS p'. id and text
--- are names of columns, without quotes. Without a source it shows paragraphs of licences. Texts are escaped: what they
+-- are names of columns. Without a source it shows paragraphs of licences. Texts are escaped: what they
 -- have of HTML is shown as it is.
 \set QUIET on
 \if :{?limit}
@@ -26,6 +26,8 @@
 \warn 'usage: psql -X -q -v source=TABLE -v id=id -v text=body -v pairs=TABLE -f side_by_side.sql'
 \quit
 \endif
+-- Names in double quotes are meant without them.
+SELECT trim('"' FROM :'id') AS id, trim('"' FROM :'text') AS text \gset
 \pset format unaligned
 \pset tuples_only on
 \encoding UTF8

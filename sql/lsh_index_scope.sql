@@ -6,6 +6,7 @@ SET jit = off;
 \set common :abs_srcdir '/sql/include/lsh_index.sql'
 \i :common
 CREATE TYPE mood AS ENUM ('glad', 'sad');
+CREATE TYPE place AS (shop int, town text);
 
 -- A hundred texts, each in twenty rows. Each row has one of seven customers, or NULL.
 CREATE TABLE tickets (id int PRIMARY KEY, customer int, shop bigint, sig minhash_signature)
@@ -120,6 +121,7 @@ SELECT type, t.* FROM (VALUES
     ('inet', '''10.0.0.0''::inet + id % 9'), ('cidr', '(''10.0.0.'' || id % 9)::cidr'),
     ('macaddr', '''08:00:2b:01:02:0'' || id % 9'), ('jsonb', 'to_jsonb(id % 9)'), ('short', 'id % 9'),
     ('mood', '(ARRAY[''glad'', ''sad''])[1 + id % 2]'), ('int[]', 'ARRAY[id % 3, id % 2]'),
+    ('place', 'ROW(id % 3, nullif(id % 2, 1))'),
     ('text COLLATE "C"', 'id % 9')) c (type, expression), pg_temp.try(type, expression, type) t;
 -- The value that is sought can have another type. The index uses it if the operator is added to the family.
 SELECT t.* FROM pg_temp.try('real', 'id % 9 - 4.5', 'double precision') t;
@@ -152,5 +154,5 @@ SELECT statement, pg_temp.error_of(statement) FROM unnest(ARRAY[
     'CREATE INDEX ON tickets USING lsh (customer, sig) INCLUDE (id)',
     'CREATE INDEX ON tickets USING lsh (point(id, id), sig)']) statement;
 DROP TABLE tickets, documents;
-DROP TYPE mood;
+DROP TYPE mood, place;
 DROP DOMAIN short;

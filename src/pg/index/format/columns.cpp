@@ -28,8 +28,8 @@ bool can_be_equal(Relation index, int column)
 
 std::uint32_t hash_value(Relation index, int column, Oid type, Datum value)
 {
-    // If the operator is polymorphic, the value has the type of the column.
-    if (!OidIsValid(type) || IsPolymorphicType(type))
+    // If the operator takes values of several types, the value has the type of the column.
+    if (!OidIsValid(type) || IsPolymorphicType(type) || type == RECORDOID)
         type = type_of(index, column);
     TypeCacheEntry* const entry = lookup_type_cache(type, TYPECACHE_HASH_PROC_FINFO);
     if (!OidIsValid(entry->hash_proc))

@@ -55,6 +55,12 @@ SELECT count(*), count(DISTINCT (bands, rows, candidates, true_pairs, found, rec
 FROM (SELECT * FROM lsh_evaluate('SELECT id, body FROM texts WHERE body IS NOT NULL', anchors => 50) UNION ALL
     SELECT * FROM lsh_evaluate('SELECT id, body FROM texts WHERE body IS NOT NULL ORDER BY random(); ', anchors => 50))
     AS evaluated;
+-- Nor does it matter how the session shows ids.
+SELECT count(*), count(DISTINCT (bands, rows, candidates, true_pairs, found)) AS different
+FROM unnest(ARRAY['1', '-15']) AS digits,
+    LATERAL (SELECT set_config('extra_float_digits', digits, false) AS shown OFFSET 0) AS session,
+    lsh_evaluate('SELECT id / 7.0::float8, body FROM texts WHERE body > $$$$ -- ' || shown, anchors => 50);
+RESET extra_float_digits;
 -- Shingles of words, bags, another threshold, another method, and ids of another type.
 SELECT true_pairs, found, round(recall::numeric, 2) AS recall
 FROM lsh_evaluate($$SELECT 'text ' || id, body::varchar -- a comment

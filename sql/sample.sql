@@ -143,6 +143,18 @@ RESET escape_string_warning;
 \endif
 SELECT row_count, s.pairs / t.pairs::float8 BETWEEN 0.2 AND 0.4 AS of_a_part, near_share > 0.95 AS near_share
 FROM lsh_sample('SELECT id::text, body, part AS scope FROM "100%"."a\b%s"', 0.6) AS s, truth AS t;
+-- Settings under which the text of ids would not tell them apart, or would mean something else (IST is Israel's time).
+SET client_min_messages = warning;
+SET extra_float_digits = -9;
+SET datestyle = 'SQL, DMY';
+SET timezone = 'Asia/Kolkata';
+SELECT ids, row_count, s.pairs / t.pairs::float8 BETWEEN 0.9 AND 1.1 AS pairs
+FROM unnest(ARRAY['id + 1e15::float8', 'to_timestamp(id)']) AS ids, truth AS t,
+    lsh_sample(format('SELECT %s, body FROM "100%%"."a\b%%s" WHERE ''3/4/2026''::date = ''2026-04-03''', ids), 0.6) s;
+RESET extra_float_digits;
+RESET datestyle;
+RESET timezone;
+SET client_min_messages = debug1;
 -- If the query also reads a table that has no index, each lookup would read that table, so nothing is looked up.
 BEGIN;
 UPDATE pg_class SET reltuples = 1e9, relpages = 100 WHERE oid = 'docs'::regclass;

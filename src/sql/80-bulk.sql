@@ -182,7 +182,8 @@ CREATE FUNCTION lsh_evaluate(
     OUT predicted_recall double precision,
     OUT false_candidates bigint
 ) RETURNS SETOF record
-    AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 6;
+    AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 6
+    SET extra_float_digits = 1 SET datestyle = 'ISO'; -- anchors are drawn by the text of their ids
 COMMENT ON FUNCTION lsh_evaluate(text, double precision, integer, anycompatible, anycompatible, integer, integer, text, boolean, boolean, bigint, text) IS
     'how many near-duplicates and false candidates bands and rows would find, as pairs of a few texts with all show. '
     'Example: lsh_evaluate(''SELECT id, body FROM articles'', bands => ''{20,16}'', rows => ''{5,8}'')';

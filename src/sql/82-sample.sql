@@ -82,7 +82,9 @@ CREATE FUNCTION lsh_sample(
     OUT near_share double precision, OUT near_share_low double precision, OUT near_share_high double precision,
     OUT seconds double precision, OUT memory bigint, OUT median_shingles bigint
 ) RETURNS SETOF record
-    AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 1;
+    AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 1
+    -- Rows are drawn, and found again, by the text of their ids, which must tell them apart.
+    SET extra_float_digits = 1 SET datestyle = 'ISO';
 COMMENT ON FUNCTION lsh_sample(text, double precision, double precision, text, integer, integer, text, boolean, boolean,
     bigint) IS
     'how many pairs lsh_pairs will find among a query''s rows, and how long it will take, from a sample of the rows. '

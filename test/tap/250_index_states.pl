@@ -151,11 +151,12 @@ for my $i (1 .. 16)
 }
 cmp_ok($most, '<', 400, "a map of free space that is wrong: an insertion touches $most pages at most");
 
-# An index of another format version causes an error that says so, wherever it is used.
+# An index of another format version, here with a larger meta page, causes an error that says so, wherever it is used.
 my $file = $node->data_dir . '/' . $node->safe_psql('postgres', "SELECT pg_relation_filepath('docs_sig')");
 $node->stop;
 my $bytes = slurp_file($file);
 substr($bytes, index($bytes, 'MLSX') + 4, 1) = "\x63";
+substr($bytes, 12, 2) = pack 'v', 8 + unpack 'v', substr $bytes, 12, 2; # pd_lower
 open my $out, '>:raw', $file or die $!;
 print $out $bytes;
 close $out;

@@ -288,7 +288,7 @@ void read_meta(Relation index, meta& copy, bool whole)
     const Buffer buffer = read_page(index, meta_block, BUFFER_LOCK_SHARE);
     const Page page = BufferGetPage(buffer);
     const meta& stored = meta_of(page);
-    if (!is_kind(page, page_kind::meta) || used_bytes(page) != sizeof(meta) || stored.magic != format_magic)
+    if (!is_kind(page, page_kind::meta) || stored.magic != format_magic)
         fail_damaged(index, meta_block, "The first page is not that of an lsh index.");
     if (stored.version != format_version)
         ereport(ERROR,
@@ -298,8 +298,9 @@ void read_meta(Relation index, meta& copy, bool whole)
                        stored.version),
                 errdetail("It reads format version %u.", format_version),
                 errhint("Rebuild the index with REINDEX INDEX."));
-    if (stored.run_count > most_runs || stored.tail_pages == 0 || stored.merge_count > most_merges ||
-        stored.dead_tree_count > most_dead_trees || !have_runs(stored) || !are_trees_possible(stored))
+    if (used_bytes(page) != sizeof(meta) || stored.run_count > most_runs || stored.tail_pages == 0 ||
+        stored.merge_count > most_merges || stored.dead_tree_count > most_dead_trees || !have_runs(stored) ||
+        !are_trees_possible(stored))
         fail_damaged(index, meta_block, "The list of runs makes no sense.");
     const std::size_t bytes = whole ? sizeof(meta) : offsetof(meta, runs) + stored.run_count * sizeof(run);
     memcpy(static_cast<void*>(&copy), &stored, bytes);

@@ -138,6 +138,9 @@ struct page_changes {
         return add(read_page(index, block, BUFFER_LOCK_EXCLUSIVE, strategy), flags);
     }
 
+    // Every change of the meta page begins here.
+    meta& lock_meta() { return meta_of(lock(meta_block)); }
+
     // Logs the changes, and releases the pages.
     void finish()
     {
@@ -152,7 +155,7 @@ template <typename Change>
 void change_meta(Relation index, Change change)
 {
     page_changes all(index);
-    change(meta_of(all.lock(meta_block)));
+    change(all.lock_meta());
     all.finish();
 }
 

@@ -88,7 +88,7 @@ bool link_new_page(Relation index, insert_cache& cache, Buffer full, const std::
 {
     const Buffer next = new_page(index, nullptr);
     page_changes all(index);
-    meta& stored = meta_of(all.lock(meta_block));
+    meta& stored = all.lock_meta();
     Assert(may_change(full) && stored.tail_last == BufferGetBlockNumber(full));
     const Page page = all.add(next, GENERIC_XLOG_FULL_IMAGE);
     init_page(page, page_kind::records, cache.layout.banding.bands == 0 ? bare_level : 0, stored.next_id++);

@@ -302,7 +302,7 @@ int free_last_pages(Relation index, const dead_tree& tree, bool& is_root, Buffer
     }
     is_root = parent == InvalidBlockNumber;
     if (is_root) {
-        meta& stored = meta_of(all.lock(meta_block));
+        meta& stored = all.lock_meta();
         *find_by_id(dead_trees_of(stored), tree.id) = dead_trees_of(stored).back();
         stored.dead_tree_count--;
     } else {

@@ -22,7 +22,7 @@ leaf_entries leaves[leaves_of_record];
 // page, and logs all changes in one WAL record. If `with_leaf`, also writes the position of the next entry in each run.
 void finish(const tree_writer& out, page_changes& all, bool with_leaf)
 {
-    meta& stored = meta_of(all.lock(meta_block));
+    meta& stored = all.lock_meta();
     merge* const mine = find_by_id(merges_of(stored), out.state.id);
     Assert(mine != nullptr);
     *mine = out.state;

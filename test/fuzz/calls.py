@@ -245,6 +245,8 @@ class Calls:
             return self.signature()
         if kind == 'cstring':
             return quote(self.signature_text()) + '::cstring'
+        if kind == 'anycompatible' and chance.random() > self.wild:
+            return self.value(chance.choice(['integer', 'integer[]']), name)
         if kind in ('anycompatible', '"any"'):
             return self.value(chance.choice(['text', 'integer', 'anyarray', 'bigint', 'jsonb']))
         lists = VALUES.get(name) if chance.random() > self.wild / 4 else None

@@ -71,7 +71,7 @@ my %usual = (
     minhash_abridged => [ map { "(SELECT sig FROM signatures WHERE id = $_)" } 1 .. 24 ],
     minhash_query => [ q(_minhash_query(minhash('a'), 0.5)), q(_minhash_query(minhash(''), 1)) ],
     anyelement => [ q(NULL::bigint) ],
-    anycompatible => [ q('a'), q('b'), q('c'::text) ],
+    anycompatible => [ 4, 20, q('5'), q('{4,8}'), q('{13}'::int[]), q('c'::text) ],
     '"any"' => [ q('a'), q('b'), q('c'::text) ],
     anyarray => [ q('{a,b,c}'::text[]), q('{1,2,2}'::int[]), q('{}'::uuid[]), q(ARRAY['\x00'::bytea]) ],
     anycompatiblearray => [ q('{a,b,c}'::text[]), q('{c,b,d}'::text[]) ]);

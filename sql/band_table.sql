@@ -163,6 +163,16 @@ BEGIN;
 ALTER SCHEMA public RENAME TO private;
 SELECT pg_temp.error_of('SET search_path = private; DELETE FROM docs WHERE id = 100');
 ROLLBACK;
+-- A setting of the session says how names are quoted: when a band table is made, and when rows are written.
+SET quote_all_identifiers = on;
+UPDATE docs SET body = body || ' quoted' WHERE id = 100;
+CREATE TABLE quoted (LIKE docs INCLUDING ALL);
+SELECT lsh_create_band_table('quoted');
+RESET quote_all_identifiers;
+SELECT pg_temp.state('docs');
+INSERT INTO quoted (id, body) VALUES (1, 'not quoted');
+SELECT pg_temp.state('quoted');
+DROP TABLE quoted;
 -- A role that has privileges only on columns of the band table, or no USAGE on the extension's schema.
 CREATE ROLE regress_lsh_columns;
 BEGIN;

@@ -21,6 +21,7 @@ extern "C" {
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
+#include "utils/varlena.h"
 }
 
 namespace minhash::pg {
@@ -127,6 +128,16 @@ bool has_privilege(Oid table, Oid user, AclMode mode)
            pg_attribute_aclcheck_all(table, user, mode, ACLMASK_ALL) == ACLCHECK_OK;
 }
 
+// Whether a name, as the trigger functions have it, is that of the table and its schema. (How a name is quoted can
+// depend on a setting, quote_all_identifiers.)
+bool is_name_of(const char* name, Oid table)
+{
+    List* parts;
+    return SplitIdentifierString(pstrdup(name), '.', &parts) && list_length(parts) == 2 &&
+           strcmp(static_cast<char*>(linitial(parts)), get_namespace_name(get_rel_namespace(table))) == 0 &&
+           strcmp(static_cast<char*>(lsecond(parts)), get_rel_name(table)) == 0;
+}
+
 void require_usage(Oid schema)
 {
     const Oid user = GetUserId();
@@ -156,10 +167,11 @@ MINHASH_FUNCTION(lsh_require_band_table)
     const char* const privileges = text_to_cstring(PG_GETARG_TEXT_PP(2));
     LockRelationOid(table, RowExclusiveLock);
     AcceptInvalidationMessages();
-    if (strcmp(name, quoted_relation(table)) != 0)
+    const char* const current = quoted_relation(table); // raises an ERROR if there is no such table
+    if (!is_name_of(name, table))
         ereport(ERROR,
                 errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                errmsg("band table %s is now %s", name, quoted_relation(table)),
+                errmsg("band table %s is now %s", name, current),
                 errdetail("The trigger functions refer to it by its old name."),
                 errhint("Rename it back, or drop it by lsh_drop_band_table() and create another."));
 

@@ -388,6 +388,11 @@ UPDATE parts SET part = part;
 DELETE FROM parts WHERE id % 10 = 5;
 DELETE FROM parts_1 WHERE id % 10 = 6;
 SELECT pg_temp.state('parts');
+-- A trigger for each row cannot give a row the id that a row like it has until later in the statement.
+SELECT split_part(pg_temp.error_of('UPDATE parts SET id = id + 1'), ' | ', 1);
+UPDATE parts SET id = id + 1000000;
+UPDATE parts SET id = id - 1000000;
+SELECT pg_temp.state('parts');
 CREATE TABLE parts_3 PARTITION OF parts FOR VALUES IN (3) PARTITION BY RANGE (id);
 CREATE TABLE parts_31 PARTITION OF parts_3 DEFAULT;
 INSERT INTO parts VALUES (300, 3, minhash('of a new one')), (301, 3, minhash('of a new one'));

@@ -110,7 +110,7 @@ DROP TABLE paragraphs, bars;
 \set ECHO all
 -- Matching by fields finds people who are in two lists. A letter of each name and street is missing, each third person
 -- has another house number, each fourth has the names in another order, each fifth no date. Of the first 300 people,
--- three each share their family name and address.
+-- every three share their family name and address.
 CREATE FUNCTION pg_temp.word(seed text) RETURNS text LANGUAGE sql AS $$
     SELECT initcap(translate(left(md5(seed), 7), '0123456789abcdef', 'aeiouaeilnrstmkd')) $$;
 CREATE FUNCTION pg_temp.mistyped(t text, n int) RETURNS text LANGUAGE sql AS $$

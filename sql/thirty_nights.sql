@@ -71,7 +71,7 @@ SELECT count(*) = 2400 + (SELECT sum(added - removed) FROM nights) AS rows, coun
         = (SELECT clusters + sum(made - joined - dissolved) FROM first_night, nights GROUP BY clusters) AS clusters,
     (SELECT count(DISTINCT refresh) FROM article_cluster_log) = 30 AS log
 FROM article_clusters;
--- Who applies the log to a copy of the first night has the table.
+-- Applied to a copy of the first night, the log gives the table.
 DO $$
 DECLARE
     entry article_cluster_log;

@@ -26,14 +26,14 @@ struct text_signer : set_signer {
 };
 
 // Calls take(const shingle_batch&) for batches of all members of a set or, for a bag, of all numbered occurrences, some
-// of which may come more than once. source.state is the signer. source.rewind() goes back to the first member.
-// source.next_batch() puts the next batch into state.batch and returns whether it is the last. Only for bags:
+// of which may come more than once. source.signer is a set_signer. source.rewind() goes back to the first member.
+// source.next_batch() puts the next batch into signer.batch and returns whether it is the last. Only for bags:
 // source.bytes() is the length of the text or the number of elements, and source.grow(old, words) replaces the memory
 // for counting with a new one of `words` 32-bit words, and returns it.
 template <typename Source, typename Take>
 void each_batch(Source source, Take&& take)
 {
-    set_signer& self = source.state;
+    set_signer& self = source.signer;
     const bool bag = self.scheme.shingles.bag;
     if (bag) {
         const std::size_t wanted = bag_room(source.bytes());
@@ -55,17 +55,17 @@ void each_batch(Source source, Take&& take)
     } while (bag && start_next_pass(self.bag));
 }
 
-// The slots in state.slots, or none for the empty set.
+// The slots in self.slots, or none for the empty set.
 inline std::span<const std::uint32_t> signed_slots(const set_signer& self)
 {
     return {self.slots.slots, is_empty(self.slots) ? 0u : self.scheme.num_hashes};
 }
 
-// Signs the set into source.state.slots. Returns its slots, or none for the empty set.
+// Signs the set into source.signer.slots. Returns its slots, or none for the empty set.
 template <typename Source>
 std::span<const std::uint32_t> sign(Source source)
 {
-    set_signer& self = source.state;
+    set_signer& self = source.signer;
     start(self.slots, self.scheme.method, self.scheme.num_hashes);
     each_batch(source, [&self](const shingle_batch& batch) { absorb(self.slots, batch.lo, batch.hi, batch.count); });
     return signed_slots(self);

@@ -44,15 +44,15 @@ std::uint32_t* grow_bag(MemoryContext memory, std::uint32_t* old, std::size_t wo
 
 void text_source::rewind() const
 {
-    open(state.reader, document);
-    start(state.cutter, state.scheme.shingles, state.scheme.seed);
+    open(signer.reader, document);
+    start(signer.cutter, signer.scheme.shingles, signer.scheme.seed);
 }
 
 bool text_source::next_batch() const
 {
-    const std::span<const std::uint8_t> slice = read(state.reader);
-    const bool last = at_end(state.reader);
-    cut(state.cutter, slice.data(), slice.size(), last, state.batch);
+    const std::span<const std::uint8_t> slice = read(signer.reader);
+    const bool last = at_end(signer.reader);
+    cut(signer.cutter, slice.data(), slice.size(), last, signer.batch);
     return last;
 }
 

@@ -17,7 +17,7 @@ struct sql_signer : text_signer {
 // A signer that is kept from call to call at one call site in a query.
 template <typename Signer>
 struct kept {
-    Signer state;
+    Signer signer;
     bool parsed; // the arguments have been read; they are the same in each call
 };
 
@@ -27,8 +27,8 @@ kept<Signer>& kept_of(FunctionCallInfo fcinfo)
     if (fcinfo->flinfo->fn_extra == nullptr) {
         kept<Signer>* const fresh = allocate<kept<Signer>>(fcinfo->flinfo->fn_mcxt);
         fresh->parsed = false;
-        fresh->state.bag_room = {};
-        fresh->state.memory = fcinfo->flinfo->fn_mcxt;
+        fresh->signer.bag_room = {};
+        fresh->signer.memory = fcinfo->flinfo->fn_mcxt;
         fcinfo->flinfo->fn_extra = fresh;
     }
     return *static_cast<kept<Signer>*>(fcinfo->flinfo->fn_extra);
@@ -55,12 +55,12 @@ std::uint32_t* grow_bag(MemoryContext memory, std::uint32_t* old, std::size_t wo
 
 // A detoasted text as a source for each_batch() and sign().
 struct text_source {
-    sql_signer& state;
+    sql_signer& signer;
     const text* document;
 
     std::size_t bytes() const { return VARSIZE_ANY_EXHDR(document); }
 
-    std::uint32_t* grow(std::uint32_t* old, std::size_t words) const { return grow_bag(state.memory, old, words); }
+    std::uint32_t* grow(std::uint32_t* old, std::size_t words) const { return grow_bag(signer.memory, old, words); }
 
     void rewind() const;
     bool next_batch() const;

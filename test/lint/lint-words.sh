@@ -11,7 +11,7 @@ found=$(find src -name '*.cpp' -o -name '*.h' | sort | xargs perl -ne '
         @retired = (
             # A place is where texts are: a server or a shard.
             [qr/\bplaces?\b(?!\()/, qr{/scatter\.cpp$}, "location (of a row), cell (of a hash table), ordinal, offset"],
-            [qr/\bshapes?\b/, qr/^$/, "banding, dimensions"],
+            [qr/(?<![A-Za-z])shapes?(?![A-Za-z])/, qr/^$/, "banding, dimensions"],
             [qr/\bband_choice\b/, qr/^$/, "banding"],
             [qr/[\w>] ?[&*] ?state\b(?!\()/, qr/^$/, "self"],
             [qr/^\s*(?:const )?(?!(?:minhash::)?scheme\b|auto\b|return\b)$type&? scheme(?: =|;|\{)/, qr/^$/,

@@ -45,7 +45,7 @@ struct row_set : process {
     // The scheme of the kept signatures. Slots of 8 bits are enough to choose which texts to compare, and slots of 2 or
     // 4 bits to choose which given signatures to compare.
     minhash::scheme kept;
-    minhash::scheme first_slots_scheme; // the scheme of the slots in `starts`: the first slots, or all of them
+    minhash::scheme first_slots_scheme; // of the slots in `first_slots`: the first ones, or all of them
     std::uint32_t count;
     std::uint32_t first_count; // how many rows belong to the first of two queries; set by the caller
 

@@ -31,7 +31,7 @@ void start_emitter(cluster_emitter& emitter);
 // Remembers the similarity of two leaders. The left row has the lower number.
 void note_similarity(cluster_emitter& emitter, const found_pair& pair);
 
-// Emits the components in the array shared_rows::parent.
+// Emits the components in the array shared_search::parent.
 void emit_components(cluster_emitter& emitter);
 
 } // namespace minhash::bulk

@@ -95,7 +95,7 @@ void start_verifier(verifier& self, row_set& rows)
     self.least_equal =
         task.exact ? static_cast<std::uint32_t>(least_agreement(task.threshold, hashes, share_missed(task.recall)))
                    : least_equal_slots(task.scheme, task.threshold);
-    self.first_slots_scheme = rows.kept; // the first slots, even if rows.start has all slots (task.whole_slots)
+    self.first_slots_scheme = rows.kept; // the first slots, even if rows.first_slots has all of them (task.whole_slots)
     self.first_slots_scheme.num_hashes = std::min(task.scheme.num_hashes, slots_at_start);
     self.least_at_start = least_at_start(task, self.least_equal);
     assert(self.least_at_start <= self.first_slots_scheme.num_hashes);

@@ -103,7 +103,7 @@ bool is_listed(const exact_sets& self, const kept_row& record)
     return find_at(self, listed.list) != nullptr;
 }
 
-// Calls take(index) for each element that the row in `fresh` shares with the loaded row, as the bits in state.marked
+// Calls take(index) for each element that the row in `incoming` shares with the loaded row, as the bits in self.marked
 // say. `index` is the element's index in loaded.elements().
 template <typename Take>
 void each_marked(const exact_sets& self, Take&& take)
@@ -113,15 +113,15 @@ void each_marked(const exact_sets& self, Take&& take)
             take(word * 64 + static_cast<std::size_t>(std::countr_zero(bits)));
 }
 
-// Sets the bits of state.marked for those elements of the loaded row that the row in `fresh` has. Returns how many bits
-// are set.
+// Sets the bits of self.marked for those elements of the loaded row that the row in `incoming` has. Returns how many
+// bits are set.
 std::size_t take_marked(exact_sets& self)
 {
     grow(*self.owner, self.marked, 0, words_for(self.loaded.listed));
     return take_marks(self.incoming, self.marked.values);
 }
 
-// Keeps the row in `fresh`, with the loaded row as its base. The row has `had` of the base's elements; state.marked
+// Keeps the row in `incoming`, with the loaded row as its base. The row has `had` of the base's elements; self.marked
 // says which.
 void keep_by_loaded(exact_sets& self, std::uint32_t row, std::size_t had)
 {
@@ -151,7 +151,7 @@ void keep_by_loaded(exact_sets& self, std::uint32_t row, std::size_t had)
     std::copy(others.begin(), others.end(), const_cast<std::uint64_t*>(record->elements()));
 }
 
-// Keeps the row that was read into `fresh`: by itself, without a base (kept_rows.h).
+// Keeps the row that was read into `incoming`: by itself, without a base (kept_rows.h).
 void keep_alone(exact_sets& self, std::uint32_t row, std::size_t had)
 {
     const std::span<const std::uint64_t> others = self.incoming.elements();

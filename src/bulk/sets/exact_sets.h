@@ -54,7 +54,7 @@ struct exact_sets {
     distinct_elements others;       // the elements of one row that its base lacks
     std::uint32_t others_row;       // the number of the row in `others`, or no_row
     growing<std::uint64_t> scratch; // memory for listing the elements of a kept row
-    growing<std::uint64_t> marked;  // bits that say which elements of `loaded` the row in `fresh` has
+    growing<std::uint64_t> marked;  // bits that say which elements of `loaded` the row in `incoming` has
 
     std::uint32_t first; // the rows of the previous call of compare()
     std::uint32_t second;

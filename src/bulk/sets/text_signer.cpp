@@ -38,17 +38,17 @@ host_signer* make_signer(host& owner, const scheme& scheme)
 
 std::uint32_t* text_source::grow(std::uint32_t* old, std::size_t words)
 {
-    release(*state.owner, old);
-    return allocate<std::uint32_t>(*state.owner, words);
+    release(*signer.owner, old);
+    return allocate<std::uint32_t>(*signer.owner, words);
 }
 
 void text_source::rewind()
 {
     left = text;
-    start(state.cutter, state.scheme.shingles, state.scheme.seed);
+    start(signer.cutter, signer.scheme.shingles, signer.scheme.seed);
 }
 
-bool text_source::next_batch() { return cut_next(state, left, slice_bytes); }
+bool text_source::next_batch() { return cut_next(signer, left, slice_bytes); }
 
 bool has_shingles(host_signer& self, text_bytes text)
 {

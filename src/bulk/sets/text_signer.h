@@ -19,7 +19,7 @@ host_signer* make_signer(host& owner, const scheme& scheme);
 
 // A text as a source for each_batch() and sign().
 struct text_source {
-    host_signer& state;
+    host_signer& signer;
     text_bytes text;
     text_bytes left;
 

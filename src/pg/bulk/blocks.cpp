@@ -213,7 +213,7 @@ bulk::shared_number make_scan(bulk_call& call, const QueryDesc* running)
     scan.blocks = share_blocks(call, scan_of(running)->ss.ss_currentRelation);
     const auto processes = static_cast<std::size_t>(call.processes);
     bulk::allocate_shared<bulk::store_note>(call, scan.rows, processes);
-    bulk::allocate_shared<bulk::store_note>(call, scan.runs, processes);
+    bulk::allocate_shared<bulk::store_note>(call, scan.stretches, processes);
     scan.texts = call.wanted.texts;
     const std::size_t free = call.budget.limit - std::min(call.budget.limit, call.budget.used);
     scan.computed = is_computed(running->plannedstmt);
@@ -239,7 +239,7 @@ void free_scan(bulk_call& call, bulk::shared_number number)
 {
     const shared_scan& scan = *bulk::find_shared<shared_scan>(call, number);
     for (const bulk::shared_number part :
-         {scan.plan, scan.query, scan.blocks, scan.rows, scan.runs, scan.values, number})
+         {scan.plan, scan.query, scan.blocks, scan.rows, scan.stretches, scan.values, number})
         if (part != 0)
             call.release_shared(call, part);
 }

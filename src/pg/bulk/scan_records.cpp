@@ -13,9 +13,9 @@ namespace minhash::pg {
 
 namespace {
 
-constexpr std::uint32_t most_rows_of_run = 1024;
+constexpr std::uint32_t most_rows_of_stretch = 1024;
 
-struct run {
+struct stretch {
     std::uint64_t offset; // of the records, in the store of their process
     std::uint64_t bytes;
     std::uint32_t rows;
@@ -37,11 +37,11 @@ struct recorder {
     shared_scan* scan;
     bulk::host_signer* signer;
     bulk::byte_store* rows;
-    bulk::byte_store* runs;
+    bulk::byte_store* stretches;
     bulk::byte_store* values; // those that the query computes
     bulk::memory_budget budget;
     bulk::growing<char> record;
-    run current;      // not yet in `runs`; no rows: there is none
+    stretch current;  // not yet in `stretches`; no rows: there is none
     BlockNumber last; // the block of the last row
     std::uint64_t skipped;
     std::size_t counted; // how much of what this process has in memory is in shared_scan::used
@@ -60,12 +60,12 @@ void share_memory(recorder& self)
     budget.limit = budget.used + (scan.allowance - std::min(scan.allowance, used)) / scan.processes;
 }
 
-void end_run(recorder& self)
+void end_stretch(recorder& self)
 {
     if (self.current.rows == 0)
         return;
     self.current.bytes = self.rows->size - self.current.offset;
-    bulk::append(*self.runs, &self.current, sizeof(self.current));
+    bulk::append(*self.stretches, &self.current, sizeof(self.current));
     const std::atomic_ref read(self.scan->read);
     const std::uint64_t all = read.fetch_add(self.current.rows, std::memory_order_relaxed) + self.current.rows;
     self.current = {};
@@ -145,18 +145,18 @@ void append_record(recorder& self, TupleTableSlot* slot, row_head head, Datum id
 // What a process has left, to be merged.
 struct left_rows {
     bulk::byte_store* rows;
-    bulk::byte_store* runs;
+    bulk::byte_store* stretches;
     std::size_t values; // the number of the store of computed values (scanned_row)
-    std::uint64_t next; // the next run's number
-    run first;          // the next run
+    std::uint64_t next; // the next stretch's number
+    stretch first;      // the next stretch
     bool ended;
 };
 
 void go_on(left_rows& left)
 {
-    left.ended = left.next * sizeof(run) == left.runs->size;
+    left.ended = left.next * sizeof(stretch) == left.stretches->size;
     if (!left.ended)
-        left.first = bulk::fetch_value<run>(*left.runs, left.next++);
+        left.first = bulk::fetch_value<stretch>(*left.stretches, left.next++);
 }
 
 Datum restore(const char*& at, bool& null)
@@ -167,7 +167,7 @@ Datum restore(const char*& at, bool& null)
     return value;
 }
 
-void take_run(bulk_call& call, const char* at, std::uint32_t rows, std::size_t values)
+void take_stretch(bulk_call& call, const char* at, std::uint32_t rows, std::size_t values)
 {
     for (std::uint32_t i = 0; i < rows; i++) {
         bulk::pause(call);
@@ -214,7 +214,8 @@ recorder& start_recording(bulk_host& host, shared_scan& scan)
         self.signer = bulk::make_signer(host, scan.texts);
     const std::size_t chunk = bulk::chunk_for(self.budget, 3, 1024 * 1024);
     self.rows = bulk::open_shared_store(self.budget, chunk, bulk::reading::in_order);
-    self.runs = bulk::open_shared_store(self.budget, std::min<std::size_t>(chunk, 64 * 1024), bulk::reading::in_order);
+    self.stretches =
+        bulk::open_shared_store(self.budget, std::min<std::size_t>(chunk, 64 * 1024), bulk::reading::in_order);
     if (scan.computed)
         self.values = bulk::open_shared_store(self.budget, bulk::chunk_for(self.budget, 3, scan.values_chunk));
     return self;
@@ -232,8 +233,8 @@ void record_row(recorder& self, TupleTableSlot* slot, const ItemPointerData& at)
     }
     const BlockNumber block = ItemPointerGetBlockNumber(&at);
     const bool adjacent = block == self.last || block == self.last + 1;
-    if (!adjacent || self.current.rows == most_rows_of_run)
-        end_run(self);
+    if (!adjacent || self.current.rows == most_rows_of_stretch)
+        end_stretch(self);
     if (self.current.rows == 0)
         self.current = {self.rows->size, 0, 0, block};
     const row_head head = {self.scan->computed ? 0 : location_at(self.scan->table, at),
@@ -246,13 +247,13 @@ void record_row(recorder& self, TupleTableSlot* slot, const ItemPointerData& at)
 
 void end_recording(recorder& self)
 {
-    end_run(self);
+    end_stretch(self);
     const auto leave = [&self](bulk::byte_store* store, bulk::shared_number notes) {
         bulk::leave_store(store, bulk::find_shared<bulk::store_note>(*self.host, notes)[self.host->member]);
     };
     std::atomic_ref(self.scan->skipped).fetch_add(self.skipped, std::memory_order_relaxed);
     leave(self.rows, self.scan->rows);
-    leave(self.runs, self.scan->runs);
+    leave(self.stretches, self.scan->stretches);
     if (self.scan->computed)
         leave(self.values, self.scan->values);
 }
@@ -260,14 +261,14 @@ void end_recording(recorder& self)
 void merge_records(bulk_call& call, const shared_scan& scan)
 {
     const auto* const rows = bulk::find_shared<bulk::store_note>(call, scan.rows);
-    const auto* const runs = bulk::find_shared<bulk::store_note>(call, scan.runs);
+    const auto* const stretches = bulk::find_shared<bulk::store_note>(call, scan.stretches);
     const std::size_t values = adopt_values(call, scan);
     bulk::memory_budget budget = bulk::make_budget(call, scan.allowance);
     left_rows parts[most_members];
     const std::span all(parts, static_cast<std::size_t>(call.processes));
     for (std::size_t i = 0; i < all.size(); i++) {
         all[i] = {bulk::open_view(budget, rows[i]),
-                  bulk::open_view(budget, runs[i]),
+                  bulk::open_view(budget, stretches[i]),
                   scan.computed ? values + i : in_table,
                   0,
                   {},
@@ -282,19 +283,19 @@ void merge_records(bulk_call& call, const shared_scan& scan)
         left_rows& next = *std::min_element(all.begin(), all.end(), is_before);
         if (next.ended)
             break;
-        const run taken = next.first;
+        const stretch taken = next.first;
         if (!bulk::in_place(*next.rows, taken.offset, taken.bytes))
             bulk::grow(call, buffer, 0, taken.bytes);
         const void* const records = bulk::fetch(*next.rows, taken.offset, taken.bytes, buffer.values);
-        take_run(call, static_cast<const char*>(records), taken.rows, next.values);
+        take_stretch(call, static_cast<const char*>(records), taken.rows, next.values);
         go_on(next);
     }
     bulk::release(call, buffer.values);
     for (std::size_t i = 0; i < all.size(); i++) {
         bulk::close_view(all[i].rows);
-        bulk::close_view(all[i].runs);
+        bulk::close_view(all[i].stretches);
         bulk::free_noted(call, rows[i]);
-        bulk::free_noted(call, runs[i]);
+        bulk::free_noted(call, stretches[i]);
     }
 }
 

@@ -1,7 +1,7 @@
 // Records of the rows that all processes of a call read together (blocks.h). Each process appends a record for each of
 // its rows to a store of its own. The records are in the order of the rows' locations, because a process gets blocks in
-// rising order. They are grouped into runs of rows between which no other process has any row. The session's process
-// merges the runs in the order of their blocks.
+// rising order. They are grouped into stretches of rows between which no other process has any row. The session's
+// process merges the stretches in the order of their blocks.
 //
 // Values that a query computes, such as lower(body), are kept in another store of each process. Without that, they
 // would be computed three times: to be recorded, signed and compared. That would need less memory, but lower() of 1 KB
@@ -16,10 +16,10 @@ namespace minhash::pg {
 struct shared_scan {
     bulk::shared_number plan; // the planned statement, as text
     bulk::shared_number query;
-    bulk::shared_number blocks; // PostgreSQL's description of the parallel scan
-    bulk::shared_number rows;   // each process's store_note of its records
-    bulk::shared_number runs;   // each process's store_note of its runs
-    bulk::shared_number values; // each process's store_note of the values that it has computed
+    bulk::shared_number blocks;    // PostgreSQL's description of the parallel scan
+    bulk::shared_number rows;      // each process's store_note of its records
+    bulk::shared_number stretches; // each process's store_note of its stretches
+    bulk::shared_number values;    // each process's store_note of the values that it has computed
     scheme texts;
     std::size_t allowance; // how many bytes all processes together may keep in memory
     std::size_t processes;

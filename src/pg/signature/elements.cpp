@@ -92,7 +92,7 @@ std::uint64_t hash_next_varlena(const char*& at, std::int64_t seed)
 element_signer& arg_signer(FunctionCallInfo fcinfo)
 {
     kept<element_signer>& kept = kept_of<element_signer>(fcinfo);
-    element_signer& self = kept.state;
+    element_signer& self = kept.signer;
     if (!kept.parsed) {
         self.type = InvalidOid;
         self.scheme = arg_element_scheme(fcinfo, num_hashes, PG_GETARG_BOOL(bag));
@@ -104,20 +104,20 @@ element_signer& arg_signer(FunctionCallInfo fcinfo)
 // An array as a source for sign(). take() hashes its next members.
 template <auto take>
 struct array_source {
-    element_signer& state;
+    element_signer& signer;
     array_members all;
     array_members left;
 
     std::size_t bytes() const { return all.left; }
 
-    std::uint32_t* grow(std::uint32_t* old, std::size_t words) const { return grow_bag(state.memory, old, words); }
+    std::uint32_t* grow(std::uint32_t* old, std::size_t words) const { return grow_bag(signer.memory, old, words); }
 
     void rewind() { left = all; }
 
     bool next_batch()
     {
         CHECK_FOR_INTERRUPTS();
-        take(left, state);
+        take(left, signer);
         return left.left == 0;
     }
 };

@@ -299,7 +299,7 @@ MINHASH_FUNCTION(minhash_agg_add)
     growing_set* set = arg_set(fcinfo, 0);
     if (PG_ARGISNULL(1))
         return state_of(fcinfo, set);
-    sql_signer& signing = kept_of<sql_signer>(fcinfo).state;
+    sql_signer& signing = kept_of<sql_signer>(fcinfo).signer;
     signing.scheme = default_text_scheme;
     set = set_of(fcinfo, set, signing.scheme, false);
     text* const document = PG_GETARG_TEXT_PP(1);

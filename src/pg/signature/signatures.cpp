@@ -25,13 +25,13 @@ MINHASH_FUNCTION(minhash)
             ereport(NOTICE,
                     errmsg("a text in braces is signed, not the elements of an array"),
                     errhint("Arrays are signed by minhash_elements(ARRAY['a', 'b'])."));
-        kept.state.scheme = arg_scheme(fcinfo, num_hashes);
+        kept.signer.scheme = arg_scheme(fcinfo, num_hashes);
         kept.parsed = args_are_constant(fcinfo, num_hashes, method_name);
     }
     text* const document = PG_GETARG_TEXT_PP(text_to_sign);
-    const std::span<const std::uint32_t> slots = sign(text_source{kept.state, document});
+    const std::span<const std::uint32_t> slots = sign(text_source{kept.signer, document});
     PG_FREE_IF_COPY(document, text_to_sign);
-    return make_signature({kept.state.scheme, slots});
+    return make_signature({kept.signer.scheme, slots});
 }
 
 double similarity(const signature& a, const signature& b)

@@ -44,7 +44,7 @@ struct gin_choice {
     banding chosen;
 };
 
-banding shape_of_index(FunctionCallInfo fcinfo, int num_hashes)
+banding banding_of_index(FunctionCallInfo fcinfo, int num_hashes)
 {
     gin_choice* kept = static_cast<gin_choice*>(fcinfo->flinfo->fn_extra);
     if (kept == nullptr) {
@@ -140,15 +140,14 @@ banding gin_banding(const bytea* options, int num_hashes)
         if (given.bands != 0)
             return given;
     }
-    const banding chosen = choose_by_recall(default_threshold, num_hashes, default_recall);
-    return {chosen.bands, chosen.rows};
+    return choose_by_recall(default_threshold, num_hashes, default_recall);
 }
 
 // gin_minhash_extract_value(signature, number of keys, null flags) -> keys
 MINHASH_FUNCTION(gin_minhash_extract_value)
 {
     const signature value = arg_signature(fcinfo, 0);
-    const std::span<Datum> keys = make_band_keys(value, shape_of_index(fcinfo, value.scheme.num_hashes));
+    const std::span<Datum> keys = make_band_keys(value, banding_of_index(fcinfo, value.scheme.num_hashes));
     *arg_internal<int32>(fcinfo, 1) = static_cast<int32>(keys.size());
     PG_RETURN_POINTER(keys.data());
 }
@@ -160,7 +159,7 @@ MINHASH_FUNCTION(gin_minhash_extract_query)
     enum { arg_sought, arg_key_count, arg_strategy };
 
     const signature sought = query_of(PG_GETARG_DATUM(arg_sought), PG_GETARG_UINT16(arg_strategy)).sought;
-    const banding banding = shape_of_index(fcinfo, sought.scheme.num_hashes);
+    const banding banding = banding_of_index(fcinfo, sought.scheme.num_hashes);
     std::span<Datum> keys = make_band_keys(sought, banding);
     if (keys.size() == 1) {
         // gin_minhash_triconsistent() raises the notice of low recall. With only one key, GIN would not call that
@@ -189,7 +188,10 @@ MINHASH_FUNCTION(gin_minhash_triconsistent)
         const StrategyNumber strategy = PG_GETARG_UINT16(arg_strategy);
         const query asked = query_of(PG_GETARG_DATUM(arg_query), strategy);
         const int num_hashes = asked.sought.scheme.num_hashes;
-        notice_recall(shape_of_index(fcinfo, num_hashes), num_hashes, asked.threshold, strategy == similar_by_setting);
+        notice_recall(banding_of_index(fcinfo, num_hashes),
+                      num_hashes,
+                      asked.threshold,
+                      strategy == similar_by_setting);
     }
     PG_RETURN_GIN_TERNARY_VALUE(is_candidate<GinTernaryValue>(fcinfo) ? GIN_MAYBE : GIN_FALSE);
 }

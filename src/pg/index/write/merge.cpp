@@ -249,11 +249,11 @@ int continue_merge(
     int written = 0;
     while (written < most && has_entries(stream)) {
         written += append_leaves(out, most - written);
-        if (out.state.entries > most_entries)
+        if (out.merge.entries > most_entries)
             fail_damaged(index, meta_block, "Runs have more entries than records.");
     }
     if (!has_entries(stream))
-        end_merge(index, parts, out.state);
+        end_merge(index, parts, out.merge);
     return written;
 }
 

@@ -23,12 +23,12 @@ leaf_entries leaves[leaves_of_record];
 void finish(const tree_writer& out, page_changes& all, bool with_leaf)
 {
     meta& stored = all.lock_meta();
-    merge* const mine = find_by_id(merges_of(stored), out.state.id);
+    merge* const mine = find_by_id(merges_of(stored), out.merge.id);
     Assert(mine != nullptr);
-    *mine = out.state;
+    *mine = out.merge;
     auto from = out.stream->sources.begin();
     for (run& one : runs_of(stored)) {
-        if (!with_leaf || one.into != out.state.id)
+        if (!with_leaf || one.into != out.merge.id)
             continue;
         Assert(one.id == from->rest.id);
         one.cursor_leaf = from->rest.leaf;
@@ -43,11 +43,11 @@ void finish(const tree_writer& out, page_changes& all, bool with_leaf)
 int children_of(const tree_writer& out, std::uint32_t level, std::uint64_t& first_key)
 {
     const int room = children_room(out.record_pages, level);
-    const BlockNumber block = out.state.open[level - 1];
+    const BlockNumber block = out.merge.open[level - 1];
     check_block(out.index, block, RelationGetNumberOfBlocks(out.index));
     const Buffer buffer = read_page(out.index, block, BUFFER_LOCK_SHARE);
     inner_view view;
-    if (!view_inner(out.index, buffer, out.state.id, level, view))
+    if (!view_inner(out.index, buffer, out.merge.id, level, view))
         fail_damaged(out.index, block, "An inner page of a merge is missing.");
     const int count = view.count();
     const int filters = view.has_filters() ? count * filter_words * 8 : 0;
@@ -63,7 +63,7 @@ int children_of(const tree_writer& out, std::uint32_t level, std::uint64_t& firs
 // children it has room.
 int make_room(tree_writer& out, std::uint32_t level, std::uint64_t key)
 {
-    std::uint32_t& height = out.state.height;
+    std::uint32_t& height = out.merge.height;
     const int room = children_room(out.record_pages, level);
     std::uint64_t first_key = 0;
     const bool is_root = level > height; // the root is full, or there is none yet
@@ -75,18 +75,18 @@ int make_room(tree_writer& out, std::uint32_t level, std::uint64_t key)
     } else if (height > 0) {
         Assert(level == height + 1);
         if (height == most_levels)
-            fail_damaged(out.index, out.state.open[height - 1], "A run has too many pages.");
+            fail_damaged(out.index, out.merge.open[height - 1], "A run has too many pages.");
         children_of(out, height, first_key);
     }
     page_changes all(out.index);
     const Buffer buffer = new_page(out.index, nullptr, out.stream->strategy);
     const Page page = all.add(buffer, GENERIC_XLOG_FULL_IMAGE);
-    init_inner(page, out.state.id, level, room);
+    init_inner(page, out.merge.id, level, room);
     if (!is_root)
-        append_child(all.lock(out.state.open[level]), key, BufferGetBlockNumber(buffer));
+        append_child(all.lock(out.merge.open[level]), key, BufferGetBlockNumber(buffer));
     else if (height++ > 0)
-        append_child(page, first_key, out.state.open[level - 2]);
-    out.state.open[level - 1] = BufferGetBlockNumber(buffer);
+        append_child(page, first_key, out.merge.open[level - 2]);
+    out.merge.open[level - 1] = BufferGetBlockNumber(buffer);
     const int left = room - head_of(page).count;
     finish(out, all, false);
     return left;
@@ -95,13 +95,13 @@ int make_room(tree_writer& out, std::uint32_t level, std::uint64_t key)
 // Makes the last leaf link to `block`, a locked page on which the next leaf will be written.
 void link_last_leaf(const tree_writer& out, BlockNumber block)
 {
-    const BlockNumber last = out.state.last_leaf;
+    const BlockNumber last = out.merge.last_leaf;
     check_block(out.index, last, RelationGetNumberOfBlocks(out.index));
     if (last == block)
         fail_damaged(out.index, last, "The last leaf of a merge is free.");
     page_changes all(out.index);
     const Page page = all.lock(last);
-    if (!is_kind(page, page_kind::leaf) || trailer_of(page).id != out.state.id)
+    if (!is_kind(page, page_kind::leaf) || trailer_of(page).id != out.merge.id)
         fail_damaged(out.index, last, "The last leaf of a merge is missing.");
     trailer_of(page).next = block;
     all.finish();
@@ -117,7 +117,7 @@ Buffer open_next_leaf(const tree_writer& out)
         UnlockReleaseBuffer(buffer); // VACUUM has found the page, and an insertion uses it
     }
     const Buffer buffer = new_page(out.index, nullptr, out.stream->strategy);
-    if (out.state.last_leaf != InvalidBlockNumber)
+    if (out.merge.last_leaf != InvalidBlockNumber)
         link_last_leaf(out, BufferGetBlockNumber(buffer));
     return buffer;
 }
@@ -148,18 +148,18 @@ int append_leaves(tree_writer& out, int most)
         buffers[at] = new_page(out.index, nullptr, out.stream->strategy);
     out.next = count < most && has_entries(*out.stream) ? choose_page(out) : InvalidBlockNumber;
     page_changes all(out.index);
-    const Page parent = all.lock(out.state.open[0]);
+    const Page parent = all.lock(out.merge.open[0]);
     for (int at = 0; at < count; at++) {
         const leaf_entries& leaf = leaves[at];
         const Page page = all.add(buffers[at], GENERIC_XLOG_FULL_IMAGE);
-        init_page(page, page_kind::leaf, 0, out.state.id);
+        init_page(page, page_kind::leaf, 0, out.merge.id);
         pack_leaf(page, leaf);
         trailer_of(page).next = at + 1 < count ? BufferGetBlockNumber(buffers[at + 1]) : out.next;
-        out.state.last_leaf = BufferGetBlockNumber(buffers[at]);
-        append_child(parent, leaf.least_key(), out.state.last_leaf);
+        out.merge.last_leaf = BufferGetBlockNumber(buffers[at]);
+        append_child(parent, leaf.least_key(), out.merge.last_leaf);
         for (int entry = 0; entry < leaf.count; entry++)
             add_to_filter(parent, leaf.keys[entry]);
-        out.state.entries += static_cast<std::uint64_t>(leaf.count);
+        out.merge.entries += static_cast<std::uint64_t>(leaf.count);
     }
     finish(out, all, true);
     return count;

@@ -10,7 +10,7 @@ namespace minhash::pg::index {
 // pages are leaves, the record also has the new position of the stream in each run.
 struct tree_writer {
     Relation index;
-    merge state;
+    index::merge merge;
     std::uint32_t record_pages; // how many pages of records the merged run will have
     entry_stream* stream;
     BlockNumber next; // the free page to which the last leaf links already; none: it links to none

@@ -32,6 +32,8 @@ double log_choose(double all, double chosen) noexcept;
 struct banding {
     int bands;
     int rows;
+
+    bool operator==(const banding&) const = default;
 };
 
 // Considers all choices that find at least a share `recall` of the pairs at the threshold. Among these, returns the one

@@ -1,6 +1,8 @@
 #include "pg/extension.h"
 
 extern "C" {
+#include "access/htup_details.h"
+#include "access/transam.h"
 #include "catalog/pg_type.h"
 #include "parser/parse_coerce.h"
 #include "utils/builtins.h"
@@ -11,21 +13,37 @@ extern "C" {
 
 namespace minhash::pg {
 
-Oid signature_type(Oid function)
+Oid type_in(Oid schema, const char* name)
 {
-    return GetSysCacheOid2(TYPENAMENSP,
-                           Anum_pg_type_oid,
-                           CStringGetDatum("minhash_signature"),
-                           ObjectIdGetDatum(get_func_namespace(function)));
+    return GetSysCacheOid2(TYPENAMENSP, Anum_pg_type_oid, CStringGetDatum(name), ObjectIdGetDatum(schema));
 }
 
+Oid schema_of_own_type(Oid type, const char* name)
+{
+    const HeapTuple found = type < FirstNormalObjectId ? nullptr : SearchSysCache1(TYPEOID, ObjectIdGetDatum(type));
+    if (!HeapTupleIsValid(found))
+        return InvalidOid;
+    const auto* const form = reinterpret_cast<Form_pg_type>(GETSTRUCT(found));
+    const bool is_own = form->typtype == TYPTYPE_BASE && strcmp(NameStr(form->typname), name) == 0;
+    const Oid schema = is_own ? form->typnamespace : InvalidOid;
+    ReleaseSysCache(found);
+    return schema;
+}
+
+Oid signature_type(Oid function) { return type_in(get_func_namespace(function), "minhash_signature"); }
+
 bool is_text(Oid type) { return IsBinaryCoercible(getBaseType(type), TEXTOID); }
+
+void fail_no_relation(Oid relation)
+{
+    ereport(ERROR, errcode(ERRCODE_UNDEFINED_TABLE), errmsg("relation with OID %u does not exist", relation));
+}
 
 const char* quoted_relation(Oid relation)
 {
     const char* const name = get_rel_name(relation);
     if (name == nullptr)
-        ereport(ERROR, errcode(ERRCODE_UNDEFINED_TABLE), errmsg("relation with OID %u does not exist", relation));
+        fail_no_relation(relation);
     return quote_qualified_identifier(get_namespace_name(get_rel_namespace(relation)), name);
 }
 

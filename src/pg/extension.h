@@ -10,11 +10,20 @@ extern "C" {
 
 namespace minhash::pg {
 
+// The type of this name in a schema, or InvalidOid.
+Oid type_in(Oid schema, const char* name);
+
+// The schema of a type if it is the extension's type of that name, otherwise InvalidOid. Other users can make types of
+// these names in schemas of their own, whose values have other bytes, but only superusers can make base types.
+Oid schema_of_own_type(Oid type, const char* name);
+
 // The type minhash_signature of the extension to which the function belongs.
 Oid signature_type(Oid function);
 
 // Whether values of a type can be read as text: the type is text, varchar, or a domain over one of them.
 bool is_text(Oid type);
+
+[[noreturn]] void fail_no_relation(Oid relation);
 
 // The name of a relation with its schema, quoted for SQL. An ERROR if there is no such relation.
 const char* quoted_relation(Oid relation);

@@ -26,11 +26,6 @@ namespace minhash::pg {
 
 namespace {
 
-[[noreturn]] void fail_no_relation(Oid relation)
-{
-    ereport(ERROR, errcode(ERRCODE_UNDEFINED_TABLE), errmsg("relation with OID %u does not exist", relation));
-}
-
 FormData_pg_class form_of(Oid relation)
 {
     const HeapTuple found = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));

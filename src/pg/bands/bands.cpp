@@ -23,14 +23,6 @@ std::span<Datum> arg_band_keys(FunctionCallInfo fcinfo)
     return make_band_keys(arg_signature(fcinfo, 0), arg_banding(fcinfo, 1));
 }
 
-Datum return_bands(FunctionCallInfo fcinfo, std::span<const Datum> keys)
-{
-    const ReturnSetInfo& result = start_rows(fcinfo);
-    for (std::size_t band = 0; band < keys.size(); band++)
-        put_row(result, {Int32GetDatum(static_cast<std::int32_t>(band) + 1), keys[band]});
-    return static_cast<Datum>(0);
-}
-
 } // namespace
 
 // lsh_band_keys(signature, bands, rows) -> bigint[]
@@ -41,6 +33,13 @@ MINHASH_FUNCTION(lsh_band_keys)
 }
 
 // lsh_bands(signature, bands, rows) -> (band int, key bigint) rows, bands counted from 1
-MINHASH_FUNCTION(lsh_bands) { return return_bands(fcinfo, arg_band_keys(fcinfo)); }
+MINHASH_FUNCTION(lsh_bands)
+{
+    const std::span<Datum> keys = arg_band_keys(fcinfo);
+    const ReturnSetInfo& result = start_rows(fcinfo);
+    for (std::size_t band = 0; band < keys.size(); band++)
+        put_row(result, {Int32GetDatum(static_cast<std::int32_t>(band) + 1), keys[band]});
+    return static_cast<Datum>(0);
+}
 
 } // namespace minhash::pg

@@ -149,30 +149,6 @@ bulk::shared_number share_blocks(bulk_host& host, Relation table)
 
 SeqScanState* scan_of(const QueryDesc* running) { return castNode(SeqScanState, running->planstate); }
 
-// A plan that runs. Until it ends, errors show its query, unless the query is internal.
-struct running_plan {
-    QueryDesc* query;
-    ErrorContextCallback context;
-};
-
-void start_plan(running_plan& fresh, PlannedStmt* planned, const char* text, bool is_internal)
-{
-    fresh.query =
-        CreateQueryDesc(planned, text, GetActiveSnapshot(), InvalidSnapshot, None_Receiver, nullptr, nullptr, 0);
-    fresh.context = {error_context_stack, tell_query, fresh.query};
-    if (!is_internal)
-        error_context_stack = &fresh.context;
-    ExecutorStart(fresh.query, 0);
-}
-
-void end_plan(const running_plan& plan)
-{
-    ExecutorFinish(plan.query);
-    ExecutorEnd(plan.query);
-    error_context_stack = plan.context.previous;
-    FreeQueryDesc(plan.query);
-}
-
 // Reads this process's part of the blocks.
 void scan_part(bulk_host& host, shared_scan& scan, QueryDesc* running)
 {
@@ -258,10 +234,8 @@ void ask_for_workers(bulk_call& call, running_plan& running)
 void read_blocks(bulk_call& call, const planned_select& query, PlannedStmt* part)
 {
     running_plan running;
-    start_plan(running, part, query.text, call.is_internal);
-    take_columns(call, running.query->tupDesc);
-    start_rereading(call.again, *running.query, 2);
-    call.far = call.again.far;
+    start_plan(running, part, query.text, call.is_internal, None_Receiver);
+    take_columns(call, *running.query);
     ask_for_workers(call, running);
     const bulk::shared_number number = make_scan(call, running.query);
     shared_scan& scan = *bulk::find_shared<shared_scan>(call, number);
@@ -312,7 +286,7 @@ void scan_blocks(bulk_host& self, bulk::shared_number number)
     shared_scan& scan = *bulk::find_shared<shared_scan>(self, number);
     auto* const planned = static_cast<PlannedStmt*>(stringToNode(bulk::find_shared<char>(self, scan.plan)));
     running_plan running;
-    start_plan(running, planned, bulk::find_shared<char>(self, scan.query), scan.is_internal);
+    start_plan(running, planned, bulk::find_shared<char>(self, scan.query), scan.is_internal, None_Receiver);
     scan_part(self, scan, running.query);
     end_plan(running);
 }

@@ -254,12 +254,9 @@ void keep_id(bulk_call& call, Datum id, bool taken)
     }
 }
 
-void take_columns_of_query(DestReceiver* self, int, TupleDesc columns)
+void take_columns_of_query(DestReceiver* self, int, TupleDesc)
 {
-    bulk_call& call = call_of<bulk_call>(self);
-    take_columns(call, columns);
-    start_rereading(call.again, *static_cast<row_receiver*>(self)->query, 2);
-    call.far = call.again.far;
+    take_columns(call_of<bulk_call>(self), running_of(self));
 }
 
 bool take_row_of_query(TupleTableSlot* slot, DestReceiver* self)
@@ -390,6 +387,13 @@ void begin_query(bulk_call& call, const planned_select& query)
     call.rows_before = row_count(call);
     if (call.rows != nullptr)
         call.rows->first_count = call.rows_before;
+}
+
+void take_columns(bulk_call& call, const QueryDesc& running)
+{
+    take_columns(call, running.tupDesc);
+    start_rereading(call.again, running, 2);
+    call.far = call.again.far;
 }
 
 void read_part(bulk_call& call, const planned_select& query, PlannedStmt* part)

@@ -101,8 +101,10 @@ void read_part(bulk_call& call, const planned_select& query, PlannedStmt* part);
 
 // The two parts of read_part(), for rows that come in another way. take_columns() checks the columns of a query, and
 // records how to read its rows; an ERROR if the call cannot use the columns, or if they do not match the columns of the
-// first query. take_row() passes a row to the engine, unless its id or value is NULL.
+// first query. If the query has been started, it also finds out whether values can be read again (reread.h). take_row()
+// passes a row to the engine, unless its id or value is NULL.
 void take_columns(bulk_call& call, TupleDesc columns);
+void take_columns(bulk_call& call, const QueryDesc& running);
 void take_row(bulk_call& call, TupleTableSlot* slot);
 
 // For rows that other processes have read: begin_query() before the first row of a query, and take_scanned_row() for

@@ -136,16 +136,15 @@ bulk::task make_task(const bulk_call& call, const scheme& scheme)
     const double recall = recall_of(call);
     banding chosen = wanted.banding;
     if (chosen.bands == 0 && wanted.max_bucket > 0) {
-        const banding choice = choose_by_recall(wanted.threshold, scheme.num_hashes, recall);
-        if (choice.bands == 0)
+        chosen = choose_by_recall(wanted.threshold, scheme.num_hashes, recall);
+        if (chosen.bands == 0)
             fail_no_choice(wanted.threshold, scheme.num_hashes, recall);
-        chosen = {choice.bands, choice.rows};
     }
     if (!wanted.sets_only)
         check_bands(chosen.bands > 0 ? chosen : banding{1, 1}, scheme);
     return {
         .scheme = scheme,
-        .banding = {chosen.bands, chosen.rows},
+        .banding = chosen,
         .threshold = wanted.threshold,
         .exact = is_exact(call),
         .max_bucket = static_cast<std::uint32_t>(wanted.max_bucket),

@@ -128,11 +128,9 @@ std::span<bulk::setting> arg_settings(FunctionCallInfo fcinfo, double threshold,
     if (PG_ARGISNULL(arg_evaluated_bands)) {
         for (const double recall : {lowest_recall, 0.8, 0.9, 0.95, 0.99, 0.999}) {
             const banding choice = choose_by_recall(threshold, num_hashes, recall);
-            const auto is_same = [&](const bulk::setting& s) {
-                return s.banding.bands == choice.bands && s.banding.rows == choice.rows;
-            };
+            const auto is_same = [&](const bulk::setting& known) { return known.banding == choice; };
             if (choice.bands > 0 && std::none_of(settings, settings + count, is_same))
-                settings[count++].banding = {choice.bands, choice.rows};
+                settings[count++].banding = choice;
         }
         if (count == 0)
             fail_no_choice(threshold, num_hashes, lowest_recall);
@@ -143,10 +141,9 @@ std::span<bulk::setting> arg_settings(FunctionCallInfo fcinfo, double threshold,
     if (bands.size() != rows.size() || bands.empty() || bands.size() > most_settings)
         fail_settings();
     for (; count < bands.size(); count++) {
-        const banding banding = {check_between("bands", bands[count], 1, max_num_hashes),
-                                 check_between("rows", rows[count], 1, max_num_hashes)};
-        check_hashes(banding, num_hashes);
-        settings[count].banding = {banding.bands, banding.rows};
+        settings[count].banding = {check_between("bands", bands[count], 1, max_num_hashes),
+                                   check_between("rows", rows[count], 1, max_num_hashes)};
+        check_hashes(settings[count].banding, num_hashes);
     }
     return {settings, count};
 }

@@ -31,13 +31,6 @@ std::uint64_t hash_of_id(sample_call& call, TupleTableSlot* slot)
     return fmix64(hash ^ fmix64(static_cast<std::uint64_t>(call.seed))); // the upper bits, too, are now independent
 }
 
-void start_choosing(sample_call& call, TupleDesc columns, const QueryDesc& query)
-{
-    take_columns(call, columns);
-    start_rereading(call.again, query, 2);
-    call.far = call.again.far;
-}
-
 // Takes a row if it is chosen. Returns its number, or bulk::no_row.
 std::uint32_t choose_row(sample_call& call, TupleTableSlot* slot, std::uint64_t hash)
 {
@@ -54,7 +47,7 @@ void start_drawing(DestReceiver* self, int, TupleDesc columns)
     sample_call& call = call_of<sample_call>(self);
     take_columns(call, columns);
     if (call.others != nullptr)
-        start_choosing(*call.others, columns, *static_cast<row_receiver*>(self)->query);
+        take_columns(*call.others, running_of(self));
     MemoryContext former = MemoryContextSwitchTo(call.lasting);
     call.columns = CreateTupleDescCopy(columns);
     Oid output;
@@ -104,9 +97,9 @@ bool draw_row(TupleTableSlot* slot, DestReceiver* self)
     return true;
 }
 
-void start_reading_others(DestReceiver* self, int, TupleDesc columns)
+void start_reading_others(DestReceiver* self, int, TupleDesc)
 {
-    start_choosing(call_of<sample_call>(self), columns, *static_cast<row_receiver*>(self)->query);
+    take_columns(call_of<sample_call>(self), running_of(self));
 }
 
 bool read_other(TupleTableSlot* slot, DestReceiver* self)

@@ -299,12 +299,13 @@ SPIPlanPtr prepare(const char* query, int options)
     return plan;
 }
 
-} // namespace
-
+// An error context.
 void tell_query(void* running)
 {
     errcontext("SQL statement \"%s\"", static_cast<const QueryDesc*>(running)->sourceText);
 }
+
+} // namespace
 
 planned_select plan_select(FunctionCallInfo fcinfo, int argument, const char* name, const char* columns)
 {
@@ -351,20 +352,30 @@ void run_part(PlannedStmt* part,
     const auto ignore = [](DestReceiver*) {};
     // Any kind of destination except DestNone would do.
     row_receiver to = {{take_row, take_columns, ignore, ignore, DestTuplestore}, &call, nullptr};
-    QueryDesc* const running =
-        CreateQueryDesc(part, query.text, GetActiveSnapshot(), InvalidSnapshot, &to, nullptr, nullptr, 0);
-    to.query = running;
+    running_plan running;
+    start_plan(running, part, query.text, call.is_internal, &to);
+    to.query = running.query;
     call.estimated = true;
-    ErrorContextCallback context = {error_context_stack, tell_query, running};
-    if (!call.is_internal)
-        error_context_stack = &context;
-    ExecutorStart(running, 0);
-    run_to_end(*running);
-    ExecutorFinish(running);
-    ExecutorEnd(running);
-    error_context_stack = context.previous;
-    FreeQueryDesc(running);
+    run_to_end(*running.query);
+    end_plan(running);
     call.estimated = false;
+}
+
+void start_plan(running_plan& fresh, PlannedStmt* plan, const char* text, bool is_internal, DestReceiver* to)
+{
+    fresh.query = CreateQueryDesc(plan, text, GetActiveSnapshot(), InvalidSnapshot, to, nullptr, nullptr, 0);
+    fresh.context = {error_context_stack, tell_query, fresh.query};
+    if (!is_internal)
+        error_context_stack = &fresh.context;
+    ExecutorStart(fresh.query, 0);
+}
+
+void end_plan(const running_plan& plan)
+{
+    ExecutorFinish(plan.query);
+    ExecutorEnd(plan.query);
+    error_context_stack = plan.context.previous;
+    FreeQueryDesc(plan.query);
 }
 
 bool takes_ids(Oid wanted, Oid given)
@@ -418,21 +429,18 @@ MINHASH_FUNCTION(lsh_call_of_names)
     const char* const third = text_at(2);
     bool is_name = true;
     const Oid relation = source != nullptr ? named_relation(source, is_name) : InvalidOid;
-    if (!is_name && second != nullptr && is_query(second))
-        ereport(ERROR,
-                errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                errmsg("argument after the query of %s() has neither a name nor a type", called),
-                errhint("To compare the rows of two queries, use SELECT * FROM %s(%s, other_query => %s).",
-                        strcmp(called, "lsh_contained") == 0 ? called : "lsh_pairs",
-                        quote_literal_cstr(source),
-                        quote_literal_cstr(second)));
     if (!is_name)
         ereport(ERROR,
                 errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                 errmsg("argument after the query of %s() has neither a name nor a type", called),
-                takes_any_ids(called) ? errhint("Name it: threshold => 0.8.")
-                                      : errhint("Use threshold => 0.8 for the threshold, or NULL::uuid for ids of "
-                                                "the type uuid."));
+                second != nullptr && is_query(second)
+                    ? errhint("To compare the rows of two queries, use SELECT * FROM %s(%s, other_query => %s).",
+                              strcmp(called, "lsh_contained") == 0 ? called : "lsh_pairs",
+                              quote_literal_cstr(source),
+                              quote_literal_cstr(second))
+                : takes_any_ids(called) ? errhint("Name it: threshold => 0.8.")
+                                        : errhint("Use threshold => 0.8 for the threshold, or NULL::uuid for ids of "
+                                                  "the type uuid."));
 
     const bool with_threshold = PG_NARGS() > 3 && !PG_ARGISNULL(3);
     const char* const more =

@@ -46,6 +46,8 @@ Call& call_of(DestReceiver* self)
     return *static_cast<Call*>(static_cast<row_receiver*>(self)->call);
 }
 
+inline const QueryDesc& running_of(DestReceiver* self) { return *static_cast<row_receiver*>(self)->query; }
+
 // Runs a query with the snapshot of the calling statement. (SPI could run the query, too, but it does not expose the
 // running plan, which start_rereading() needs.)
 void run_select(const planned_select& query,
@@ -60,8 +62,14 @@ void run_part(PlannedStmt* part,
               void (*take_columns)(DestReceiver* self, int, TupleDesc columns),
               bool (*take_row)(TupleTableSlot* row, DestReceiver* self));
 
-// An error context that shows a query. Its argument is the QueryDesc.
-void tell_query(void* running);
+// A plan that runs. Until it ends, errors show its query, unless the query is internal.
+struct running_plan {
+    QueryDesc* query;
+    ErrorContextCallback context;
+};
+
+void start_plan(running_plan& fresh, PlannedStmt* plan, const char* text, bool is_internal, DestReceiver* to);
+void end_plan(const running_plan& plan);
 
 // Reports progress: how many rows have been read, out of the number that PostgreSQL expects.
 inline void report_read(bulk_host& call, const char* phase, std::uint64_t read, double expected)

@@ -4,20 +4,16 @@
 // nothing depends on the types any more: indexes have been chosen, expressions have been compiled, and the text of
 // queries for other servers has been written. (The planner's support functions could change the types, but then the
 // planner of Citus, which writes text from the planned query, would send abridged signatures to its workers.)
-#include "pg/glue.h"
-
+#include "pg/extension.h"
 #include "pg/similar/abridge.h"
 
 #include <algorithm>
 
 extern "C" {
-#include "access/htup_details.h"
 #include "access/transam.h"
-#include "catalog/pg_type.h"
 #include "executor/executor.h"
 #include "nodes/plannodes.h"
 #include "utils/lsyscache.h"
-#include "utils/syscache.h"
 }
 
 namespace minhash::pg {
@@ -26,30 +22,13 @@ namespace {
 
 ExecutorStart_hook_type next_hook; // the hook that another module set before this one, or null
 
-// Whether this is the extension's type of that name. Other users can make types of these names in schemas of their own,
-// whose values have other bytes, but only superusers can make base types.
-bool is_own_type(Oid type, const char* name, Oid& schema)
-{
-    const HeapTuple found = type < FirstNormalObjectId ? nullptr : SearchSysCache1(TYPEOID, ObjectIdGetDatum(type));
-    if (!HeapTupleIsValid(found))
-        return false;
-    const auto* const form = reinterpret_cast<Form_pg_type>(GETSTRUCT(found));
-    const bool is_own = form->typtype == TYPTYPE_BASE && strcmp(NameStr(form->typname), name) == 0;
-    schema = form->typnamespace;
-    ReleaseSysCache(found);
-    return is_own;
-}
-
 // The type minhash_abridged beside this type, if it is minhash_signature; otherwise InvalidOid.
 Oid abridged_type(Oid type)
 {
     constexpr const char* name = "minhash_abridged";
-    Oid schema;
-    if (!is_own_type(type, "minhash_signature", schema))
-        return InvalidOid;
-    const Oid abridged =
-        GetSysCacheOid2(TYPENAMENSP, Anum_pg_type_oid, CStringGetDatum(name), ObjectIdGetDatum(schema));
-    return is_own_type(abridged, name, schema) ? abridged : InvalidOid;
+    const Oid schema = schema_of_own_type(type, "minhash_signature");
+    const Oid abridged = OidIsValid(schema) ? type_in(schema, name) : InvalidOid;
+    return OidIsValid(schema_of_own_type(abridged, name)) ? abridged : InvalidOid;
 }
 
 // Abridges the arguments of a function or operator that are declared as signatures: it does not ask for their types. A

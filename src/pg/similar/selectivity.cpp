@@ -3,6 +3,7 @@
 // PostgreSQL's own rule, that is, if the user may read the column. If a user-defined operator uses these estimators,
 // the values might not be signatures at all.
 #include "pg/arguments.h"
+#include "pg/extension.h"
 #include "pg/settings.h"
 #include "pg/signature/signatures.h"
 #include "pg/similar/column_sample.h"
@@ -21,7 +22,6 @@ extern "C" {
 #include "optimizer/optimizer.h"
 #include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
-#include "utils/syscache.h"
 }
 
 namespace minhash::pg {
@@ -136,10 +136,7 @@ double share_of_rows(
 
 similar_types similar_types_in(Oid schema)
 {
-    const auto type = [schema](const char* name) {
-        return GetSysCacheOid2(TYPENAMENSP, Anum_pg_type_oid, CStringGetDatum(name), ObjectIdGetDatum(schema));
-    };
-    return {type("minhash_signature"), type("minhash_query")};
+    return {type_in(schema, "minhash_signature"), type_in(schema, "minhash_query")};
 }
 
 double expected_threshold(PlannerInfo* root, Node* expression, double if_unknown)
@@ -229,16 +226,22 @@ double similar_pairs(PlannerInfo* root, List* sides, SpecialJoinInfo* join, cons
 // Arguments of both functions below. (For joins the fourth is the type of the join, and there is a fifth.)
 enum { arg_planner, arg_operator, arg_sides, arg_relation, arg_join };
 
+namespace {
+
+similar_question arg_question(FunctionCallInfo fcinfo, PlannerInfo* root, List* sides)
+{
+    const similar_types types = similar_types_in(get_func_namespace(fcinfo->flinfo->fn_oid));
+    return {types, get_opcode(PG_GETARG_OID(arg_operator)), threshold_of(root, sides, types)};
+}
+
+} // namespace
+
 // minhash_similar_sel(planner, operator, arguments, relation) -> float8
 MINHASH_FUNCTION(minhash_similar_sel)
 {
     PlannerInfo* const root = arg_internal<PlannerInfo>(fcinfo, arg_planner);
     List* const sides = arg_internal<List>(fcinfo, arg_sides);
-    const similar_types types = similar_types_in(get_func_namespace(fcinfo->flinfo->fn_oid));
-    const similar_question question = {types,
-                                       get_opcode(PG_GETARG_OID(arg_operator)),
-                                       threshold_of(root, sides, types)};
-    PG_RETURN_FLOAT8(similar_rows(root, sides, PG_GETARG_INT32(arg_relation), question));
+    PG_RETURN_FLOAT8(similar_rows(root, sides, PG_GETARG_INT32(arg_relation), arg_question(fcinfo, root, sides)));
 }
 
 // minhash_similar_joinsel(planner, operator, arguments, join type, join) -> float8
@@ -247,11 +250,7 @@ MINHASH_FUNCTION(minhash_similar_joinsel)
     PlannerInfo* const root = arg_internal<PlannerInfo>(fcinfo, arg_planner);
     List* const sides = arg_internal<List>(fcinfo, arg_sides);
     SpecialJoinInfo* const join = arg_internal<SpecialJoinInfo>(fcinfo, arg_join);
-    const similar_types types = similar_types_in(get_func_namespace(fcinfo->flinfo->fn_oid));
-    const similar_question question = {types,
-                                       get_opcode(PG_GETARG_OID(arg_operator)),
-                                       threshold_of(root, sides, types)};
-    PG_RETURN_FLOAT8(similar_pairs(root, sides, join, question));
+    PG_RETURN_FLOAT8(similar_pairs(root, sides, join, arg_question(fcinfo, root, sides)));
 }
 
 } // namespace minhash::pg

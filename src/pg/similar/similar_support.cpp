@@ -31,15 +31,13 @@ namespace minhash::pg {
 
 namespace {
 
-// The number of hashes to assume if it can be derived from neither the column nor the query.
-constexpr int likely_num_hashes = 128;
-
+// The number of hashes in a column or, if neither the column nor the query says it, the default.
 int expected_num_hashes(Node* indexed, Node* other)
 {
     if (exprTypmod(indexed) >= min_num_hashes)
         return exprTypmod(indexed);
     if (!IsA(other, Const))
-        return likely_num_hashes;
+        return default_num_hashes;
     return signature_of(reinterpret_cast<const Const*>(other)->constvalue).scheme.num_hashes;
 }
 

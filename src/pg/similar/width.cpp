@@ -1,5 +1,4 @@
-#include "pg/glue.h"
-
+#include "pg/extension.h"
 #include "pg/similar/width.h"
 
 #include "core/codec.h"
@@ -8,10 +7,8 @@ extern "C" {
 #include "access/detoast.h"
 #include "access/heaptoast.h"
 #include "access/htup_details.h"
-#include "access/transam.h"
 #include "catalog/pg_attribute.h"
 #include "catalog/pg_statistic.h"
-#include "catalog/pg_type.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 }
@@ -22,8 +19,7 @@ namespace {
 
 get_attavgwidth_hook_type next_hook; // the hook that another module set before this one, or null
 
-// The type modifier of a column of signatures: the number of hashes, or -1. Nothing if the column has another type. A
-// type of the same name that is not ours gets a wrong width, which does no harm.
+// Whether a column has signatures. Sets `num_hashes` to what its type modifier says: the number of hashes, or -1.
 bool is_signature(Oid relation, AttrNumber column, int& num_hashes)
 {
     const HeapTuple attribute = SearchSysCache2(ATTNUM, ObjectIdGetDatum(relation), Int16GetDatum(column));
@@ -33,19 +29,11 @@ bool is_signature(Oid relation, AttrNumber column, int& num_hashes)
     const Oid type = form->atttypid;
     num_hashes = form->atttypmod;
     ReleaseSysCache(attribute);
-
-    const HeapTuple found = type < FirstNormalObjectId ? nullptr : SearchSysCache1(TYPEOID, ObjectIdGetDatum(type));
-    if (!HeapTupleIsValid(found))
-        return false;
-    const bool is_ours =
-        strcmp(NameStr(reinterpret_cast<Form_pg_type>(GETSTRUCT(found))->typname), "minhash_signature") == 0;
-    ReleaseSysCache(found);
-    return is_ours;
+    return OidIsValid(schema_of_own_type(type, "minhash_signature"));
 }
 
 std::int32_t width_of(Oid relation, AttrNumber column)
 {
-    constexpr int likely_num_hashes = 128;
     const std::int32_t told = next_hook != nullptr ? next_hook(relation, column) : 0;
     int num_hashes;
     if (told > 0 ||
@@ -53,7 +41,7 @@ std::int32_t width_of(Oid relation, AttrNumber column)
         !is_signature(relation, column, num_hashes))
         return told;
     const std::size_t width =
-        VARHDRSZ + stored_bytes(static_cast<std::size_t>(num_hashes > 0 ? num_hashes : likely_num_hashes));
+        VARHDRSZ + stored_bytes(static_cast<std::size_t>(num_hashes > 0 ? num_hashes : default_num_hashes));
     // Wider ones are stored outside of their rows.
     return width <= TOAST_TUPLE_THRESHOLD ? static_cast<std::int32_t>(width) : TOAST_POINTER_SIZE;
 }

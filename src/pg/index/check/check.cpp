@@ -2,6 +2,7 @@
 // with the table. The check blocks nobody, so runs may be replaced while it works. In that case, the check starts
 // again, but skips the runs that it has already checked, because a run never changes.
 #include "pg/arguments.h"
+#include "pg/extension.h"
 #include "pg/growing.h"
 #include "pg/index/am.h"
 #include "pg/index/check/check_table.h"
@@ -267,11 +268,6 @@ void check_structure(checker& self)
                 errmsg("index \"%s\" changes faster than it can be checked", RelationGetRelationName(self.known.index)),
                 errhint("Check it when less is written, or on a standby while replay is paused."));
     }
-}
-
-[[noreturn]] void fail_no_relation(Oid oid)
-{
-    ereport(ERROR, errcode(ERRCODE_UNDEFINED_TABLE), errmsg("relation with OID %u does not exist", oid));
 }
 
 // The hint for a relation that is no lsh index.

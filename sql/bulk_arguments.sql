@@ -29,8 +29,7 @@ INSERT INTO queries VALUES ('texts', 'SELECT id, body FROM notes', ''),
 CREATE VIEW arguments AS
 SELECT DISTINCT p.proname::text AS function, argument
 FROM pg_proc p, unnest(proargnames[:pronargs]) AS argument
-WHERE proname = ANY ('{lsh_pairs,lsh_clusters,lsh_contained,lsh_components,lsh_evaluate,lsh_sample,
-        lsh_create_clusters}')
+WHERE starts_with(proname, 'lsh_')
     AND argument <> ALL ('{query,clusters,source}') AND 'query' = ANY (proargnames[:2]) AND proargnames[2] <> '';
 
 SELECT DISTINCT argument FROM arguments WHERE argument NOT IN (SELECT argument FROM given);

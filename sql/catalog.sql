@@ -90,6 +90,9 @@ SELECT oid::regprocedure AS function FROM functions WHERE starts_with(proname, '
     AND oid NOT IN (SELECT oid FROM internal);
 DROP VIEW internal;
 CREATE TEMP VIEW for_users AS SELECT * FROM functions WHERE NOT starts_with(proname, '_');
+-- Functions of a query without the form that says what to write instead of the names of a table and its columns.
+SELECT DISTINCT proname FROM for_users AS p WHERE proargtypes[0] = 'text'::regtype AND proargnames[1] = 'query'
+    AND NOT EXISTS (SELECT FROM functions AS f WHERE f.proname = p.proname AND f.prosrc = 'lsh_call_of_names');
 -- The number of functions for users, counted by name and in all. There should be at most 60.
 SELECT count(DISTINCT proname) AS names, count(*) AS functions, count(*) <= 60 AS few_enough FROM for_users;
 

@@ -89,10 +89,12 @@ MINHASH_FUNCTION(minhash_truncate)
     if (!has_slots_that_stand_alone(whole.scheme.method) && num_hashes < whole.scheme.num_hashes)
         ereport(ERROR,
                 errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-                errmsg("cannot truncate a signature of method \"fss\" from %d to %d hashes",
+                errmsg("cannot truncate a signature of method \"%s\" from %d to %d hashes",
+                       name_of(whole.scheme.method),
                        whole.scheme.num_hashes,
                        num_hashes),
-                errdetail("With method \"fss\", an element's slot depends on the number of hashes."),
+                errdetail("With method \"%s\", an element's slot depends on the number of hashes.",
+                          name_of(whole.scheme.method)),
                 errhint("Call minhash() with num_hashes => %d, or save space with minhash_compress().", num_hashes));
 
     signature value = whole;

@@ -72,10 +72,10 @@ SELECT p.oid::regprocedure AS function, prosrc, probin FROM functions p JOIN pg_
 
 -- The names of functions that users are not meant to call begin with an underscore, and no other names do. PostgreSQL
 -- calls these functions for types, casts, operators, aggregates, indexes and triggers. The second query excepts
--- functions with other callers: the planner calls _minhash_query, the triggers of band tables call
--- _lsh_require_band_table, lsh_create_band_table, lsh_drop_band_table, lsh_create_clusters and lsh_refresh_clusters
--- call what they do, refreshes call the functions of kept clusters, and doc/distributed/distributed_pairs.sql calls
--- _lsh_scatter and _lsh_gather.
+-- functions with other callers: the planner calls _minhash_query and _minhash_rough_query, lookups of kept clusters
+-- _minhash_roughly_similar, and the triggers of band tables _lsh_require_band_table. lsh_create_band_table,
+-- lsh_drop_band_table, lsh_create_clusters and lsh_refresh_clusters call what they do, refreshes call the functions of
+-- kept clusters, and doc/distributed/distributed_pairs.sql calls _lsh_scatter and _lsh_gather.
 CREATE TEMP VIEW internal AS SELECT p.* FROM functions p
 WHERE ARRAY['internal', 'trigger', 'index_am_handler']::regtype[]::oid[] && (proargtypes::oid[] || prorettype)
     OR EXISTS (SELECT FROM pg_type WHERE p.oid IN (typinput, typoutput, typreceive, typsend, typmodin, typmodout))
@@ -84,7 +84,8 @@ WHERE ARRAY['internal', 'trigger', 'index_am_handler']::regtype[]::oid[] && (pro
     OR EXISTS (SELECT FROM pg_aggregate WHERE aggfinalfn = p.oid);
 SELECT oid::regprocedure AS function FROM internal WHERE NOT starts_with(proname, '_') ORDER BY 1;
 SELECT oid::regprocedure AS function FROM functions WHERE starts_with(proname, '_')
-    AND proname !~ '^_(minhash_query$|lsh_(require|tie|create|drop)_band_table$|lsh_band_table_triggers$|lsh_kept_)'
+    AND proname !~ '^_(minhash_(query$|rough)|lsh_(require|tie|create|drop)_band_table$|lsh_band_table_triggers$)'
+    AND proname NOT LIKE '\_lsh\_kept\_%'
     AND proname NOT IN ('_lsh_locked_name', '_lsh_create_clusters', '_lsh_refresh_clusters')
     AND proname NOT IN ('_lsh_scatter', '_lsh_gather', '_lsh_sample_plan')
     AND oid NOT IN (SELECT oid FROM internal);

@@ -348,8 +348,6 @@ BEGIN
         'lsh_pairs(query text, id number_of_doc, threshold text, other_query text) RETURNS SETOF record',
         'lsh_clusters(query text, id integer, threshold text, near_representative text, singletons boolean)
             RETURNS SETOF record',
-        '_lsh_kept_pairs(text, anyelement, float8, float8, int, int, text, int, int, int, text, boolean, boolean,
-            bigint, text, text, text) RETURNS SETOF record',
         '_lsh_kept_clusters(text, text, float8, float8, int, int, text, int, int, int, text, boolean, boolean,
             bigint, text, boolean, boolean, text) RETURNS SETOF record',
         'lsh_refresh_clusters(regclass, OUT rows_added bigint, OUT clusters_made bigint)',
@@ -371,8 +369,8 @@ SELECT count(*), (SELECT count(*) FROM (SELECT id, representative, similarity FR
 ROLLBACK;
 
 -- Errors of the internal functions that refreshes call.
-SELECT pg_temp.error_of($$SELECT FROM _lsh_kept_pairs('SELECT 1, ''a''', 'int8', 0.8, NULL, NULL, NULL, NULL, NULL,
-    NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL) AS x(a bigint, b integer, c float8)$$);
+SELECT pg_temp.error_of($$SELECT FROM _lsh_kept_clusters('SELECT 1, ''a''', 'int8', 0.8, NULL, NULL, NULL, NULL, NULL,
+    NULL, NULL, NULL, NULL, NULL, NULL, NULL, false, false, NULL) AS x(a bigint)$$);
 SELECT pg_temp.error_of($$SELECT FROM _lsh_kept_clusters('SELECT 1, ''a''', NULL, 0.8, NULL, NULL, NULL, NULL, NULL,
     NULL, NULL, NULL, NULL, NULL, NULL, NULL, false, false, NULL) AS x(a bigint)$$);
 
@@ -537,6 +535,80 @@ UPDATE letters SET body = CASE id WHEN 2 THEN 'a report of the committee on fish
     ELSE 'there is only one letter about the opening hours of the library' END WHERE id IN (2, 3);
 SELECT * FROM lsh_refresh_clusters('kept_letters', log => 'letters_log');
 SELECT event, id, old_cluster_id, cluster_id FROM letters_log ORDER BY 2;
+
+-- In a large cluster, rows may come, go and change. As long as the others keep their representative, they are not
+-- clustered again. Here, 300 rows are near each other, and 200 others are near no row.
+CREATE TABLE crowd (id numeric PRIMARY KEY, body text);
+CREATE FUNCTION of_crowd(i int) RETURNS text LANGUAGE sql AS $$ SELECT concat(passage(50, i % 3), ' ', i) $$;
+INSERT INTO crowd SELECT i, of_crowd(i) FROM generate_series(1, 300) i;
+INSERT INTO crowd SELECT i, passage(i, 1) FROM generate_series(1001, 1200) i;
+CREATE INDEX ON crowd USING lsh (minhash(body, unit => 'word', shingle_size => 1));
+ANALYZE crowd;
+CREATE TABLE crowd_changed (id numeric);
+CREATE FUNCTION note_crowd() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO crowd_changed SELECT OLD.id WHERE TG_OP <> 'INSERT' UNION ALL SELECT NEW.id WHERE TG_OP <> 'DELETE';
+    RETURN NULL;
+END $$;
+CREATE TRIGGER note AFTER INSERT OR UPDATE OR DELETE ON crowd FOR EACH ROW EXECUTE FUNCTION note_crowd();
+SELECT rows_added, clusters_made FROM lsh_create_clusters('of_crowd', 'SELECT id, body FROM crowd', threshold => 0.56,
+    unit => 'word', shingle_size => 1, recall => 0.9999);
+CREATE TABLE crowd_before AS SELECT id, cluster_id FROM of_crowd;
+-- Makes changes, and refreshes. Returns how often rows were clustered again, and how many are in the wrong place.
+CREATE FUNCTION refresh_crowd(VARIADIC changes text[], OUT clusterings bigint, OUT figures text, OUT wrong bigint)
+LANGUAGE plpgsql AS $$
+DECLARE
+    change text;
+    before bigint := pg_stat_get_xact_function_calls('public._lsh_kept_clusters'::regproc);
+BEGIN
+    FOREACH change IN ARRAY changes LOOP
+        EXECUTE change;
+    END LOOP;
+    SELECT r::text INTO figures FROM lsh_refresh_clusters('of_crowd', changed => 'crowd_changed') AS r;
+    clusterings := coalesce(pg_stat_get_xact_function_calls('public._lsh_kept_clusters'::regproc), 0)
+        - coalesce(before, 0);
+    wrong := differences('of_crowd', 'SELECT id, body FROM crowd');
+END $$;
+SET track_functions = 'all';
+SET enable_seqscan = off;
+SELECT what, r.* FROM (VALUES
+    (1, 'one joins', ARRAY['INSERT INTO crowd SELECT 2001, of_crowd(2001)']),
+    (2, 'five join, three go, two change', ARRAY[
+        'INSERT INTO crowd SELECT i, of_crowd(i) FROM generate_series(2002, 2006) i',
+        'DELETE FROM crowd WHERE id IN (17, 117, 217)',
+        'UPDATE crowd SET body = concat(body, '' '', id) WHERE id IN (60, 160)']),
+    (3, 'ids written otherwise', ARRAY[
+        'UPDATE crowd SET id = id * 1.00, body = concat(body, '' too'') WHERE id IN (61, 161)',
+        'INSERT INTO crowd SELECT 2007.0, of_crowd(2007)', 'INSERT INTO crowd_changed VALUES (61.000), (2007)']),
+    (4, 'one leaves and is alone', ARRAY['UPDATE crowd SET body = passage(70, 1) WHERE id = 62']),
+    (5, 'one leaves, and a new row is near it', ARRAY['UPDATE crowd SET body = passage(71, 1) WHERE id = 63',
+        'INSERT INTO crowd SELECT 2008, passage(71, 2)']),
+    (6, 'two join others and each other', ARRAY['INSERT INTO crowd SELECT 2009, passage(1001, 3)',
+        'INSERT INTO crowd SELECT 2010, passage(1001, 5)']),
+    (7, 'two that are near each other join different clusters', ARRAY[
+        'INSERT INTO crowd SELECT 2011, passage(50, 5)',
+        'INSERT INTO crowd SELECT 2012, passage(50, 8)', 'INSERT INTO crowd SELECT 2013, passage(50, 12)']),
+    (8, 'the last row of a cluster joins a younger one',
+        ARRAY['UPDATE crowd SET body = passage(1100, 2) WHERE id = 1050']),
+    (9, 'so do two, one after the other', ARRAY['UPDATE crowd SET body = passage(1110, 2) WHERE id = 1111',
+        'UPDATE crowd SET body = passage(1120, 2) WHERE id = 1110']),
+    (10, 'one comes before the representative', ARRAY['INSERT INTO crowd SELECT 0, of_crowd(0)']),
+    (11, 'the representative goes', ARRAY['DELETE FROM crowd WHERE id = 0'])) AS c (nr, what, changes),
+    LATERAL refresh_crowd(VARIADIC changes) AS r ORDER BY nr;
+-- An id that the query returns twice is an error, whether the kept table has it or not.
+CREATE TABLE more_crowd (id numeric, body text);
+UPDATE of_crowd_settings SET query = 'SELECT id, body FROM crowd UNION ALL TABLE more_crowd';
+SELECT rows_added, rows_changed FROM lsh_refresh_clusters('of_crowd');
+INSERT INTO more_crowd VALUES (100, concat(of_crowd(100), ' twice'));
+SELECT pg_temp.error_of($$SELECT lsh_refresh_clusters('of_crowd')$$);
+UPDATE more_crowd SET id = 3000;
+INSERT INTO more_crowd VALUES (3000, of_crowd(3000));
+SELECT pg_temp.error_of($$SELECT lsh_refresh_clusters('of_crowd')$$);
+SELECT count(*) FILTER (WHERE k.cluster_id = b.cluster_id) AS same, count(*) FILTER (WHERE k.cluster_id > b.cluster_id)
+    AS later, count(*) FILTER (WHERE k.cluster_id < b.cluster_id) AS earlier
+FROM of_crowd AS k JOIN crowd_before AS b USING (id);
+RESET enable_seqscan;
+RESET track_functions;
 
 -- A refresh that is cancelled does not report its statement, which lists the ids of all changed rows.
 CREATE VIEW slow_letters AS SELECT id, body FROM letters, pg_sleep(current_setting('kept_clusters.seconds')::float8);

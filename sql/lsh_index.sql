@@ -59,6 +59,24 @@ SELECT t, count(*), count(*) FILTER (WHERE minhash_similar(sig, q, t)) FROM docu
     (SELECT sig AS q FROM documents WHERE id = 107) s
 WHERE id IN (SELECT d.id FROM documents d WHERE minhash_similar(d.sig, q, t)) GROUP BY t ORDER BY t;
 SELECT array_agg(id ORDER BY id) FROM documents WHERE minhash_similar(sig, minhash('cat'), 0.6);
+-- A rough query also finds all of them, and few others, whether the index is scanned or makes a bitmap.
+CREATE FUNCTION pg_temp.roughly(threshold float8, OUT missed bigint, OUT few_more boolean) LANGUAGE plpgsql AS $$
+BEGIN
+    SELECT count(*) FILTER (WHERE is_near AND NOT is_found), count(*) FILTER (WHERE is_found AND NOT is_near) <= 3
+    INTO missed, few_more
+    FROM (SELECT minhash_similar(d.sig, q.sig, threshold) AS is_near, d.id IN (SELECT o.id FROM documents AS o
+              WHERE _minhash_roughly_similar(o.sig, q.sig, threshold)) AS is_found
+          FROM documents AS d, (SELECT sig FROM documents WHERE id IN (7, 107, 304)) AS q) AS s;
+END $$;
+SET enable_bitmapscan = off;
+SELECT pg_temp.scans('SELECT id FROM documents WHERE _minhash_roughly_similar(sig, minhash(''cat''), 0.6)');
+SELECT t, r.* FROM unnest(ARRAY[0.3, 0.6, 0.9, 1]) AS t, pg_temp.roughly(t) AS r;
+RESET enable_bitmapscan;
+SET enable_indexscan = off;
+SELECT pg_temp.scans('SELECT id FROM documents WHERE _minhash_roughly_similar(sig, minhash(''cat''), 0.6)');
+SELECT t, r.* FROM unnest(ARRAY[0.3, 0.6, 0.9, 1]) AS t, pg_temp.roughly(t) AS r;
+RESET enable_indexscan;
+SELECT id FROM documents WHERE _minhash_roughly_similar(sig, NULL, 0.6);
 
 -- In order of distance, the index gives the same rows as a sort, for any LIMIT.
 CREATE FUNCTION pg_temp.nearest(query int, n int, OUT by_index float8[], OUT in_order boolean, OUT right_ones boolean)

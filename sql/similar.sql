@@ -10,12 +10,17 @@ SELECT minhash_similar(NULL, minhash('cat'), 0.8) AS a, minhash_similar(minhash(
        minhash_similar(minhash('cat'), minhash('cat'), NULL) AS threshold, _minhash_query(NULL, 0.8) AS signature,
        _minhash_query(minhash('cat'), NULL) AS of_query, minhash('cat') % NULL::minhash_query AS query;
 SELECT minhash_similar(minhash_compress(minhash('cat'), 1), minhash_compress(minhash('cat'), 1), 0.8) AS compressed;
+SELECT _minhash_roughly_similar(minhash('cat'), minhash('cat'), 0.9) AS same,
+       _minhash_roughly_similar(minhash('cat'), minhash('dog'), 0.9) AS other,
+       minhash('cat') % _minhash_rough_query(minhash('cat'), 0.9) AS operator,
+       _minhash_rough_query(minhash('dog'), 0) % minhash('cat') AS commutator;
 SELECT minhash('cat') % _minhash_query(minhash('cat'), 0.9) AS operator,
        _minhash_query(minhash('cat'), 0.9) % minhash('dog') AS commutator;
 SELECT minhash_similar(minhash('cat'), minhash('cat'), 1.5);
 SELECT minhash_similar(minhash('cat'), minhash('cat'), -0.1);
 SELECT minhash_similar(minhash('cat'), minhash('cat'), 'NaN');
 SELECT _minhash_query(minhash('cat'), 2);
+SELECT _minhash_rough_query(minhash('cat'), -0.5);
 -- If the schemes differ, the error names both.
 SELECT minhash_similar(minhash('cat'), minhash('cat', 64), 0.8);
 SELECT minhash('cat') % _minhash_query(minhash('cat', seed => 1), 0.8);
@@ -23,6 +28,7 @@ SELECT minhash('cat') % _minhash_query(minhash('cat', seed => 1), 0.8);
 -- The planner uses the type minhash_query for the right side of an index condition. EXPLAIN shows values of this type
 -- abridged. Users cannot enter such values.
 SELECT _minhash_query(signature, 0.7) FROM unnest(ARRAY[minhash('cat'), minhash(''), minhash('cat', 4096)]) signature;
+SELECT _minhash_rough_query(minhash('cat'), 0.7);
 SELECT '0.7:fss1:16x32:char5:fold:set:42:'::minhash_query;
 
 -- 300 texts of 40 words. The last 200 are copies of the first 100 with some words changed.

@@ -25,6 +25,11 @@ CREATE FUNCTION _minhash_query(signature minhash_signature, threshold double pre
 COMMENT ON FUNCTION _minhash_query(minhash_signature, double precision) IS
     'the right side of the operator %: finds signatures whose estimated similarity reaches the threshold';
 
+CREATE FUNCTION _minhash_rough_query(signature minhash_signature, threshold double precision) RETURNS minhash_query
+    AS 'MODULE_PATHNAME', 'minhash_rough_query' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 5;
+COMMENT ON FUNCTION _minhash_rough_query(minhash_signature, double precision) IS
+    'the right side of the operator %: an lsh index may also find signatures that are a little farther';
+
 CREATE FUNCTION _minhash_similar(signature minhash_signature, query minhash_query) RETURNS boolean
     AS 'MODULE_PATHNAME', 'minhash_similar_to_query' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 5;
 COMMENT ON FUNCTION _minhash_similar(minhash_signature, minhash_query) IS
@@ -60,3 +65,12 @@ CREATE FUNCTION minhash_similar(a minhash_signature, b minhash_signature, thresh
 COMMENT ON FUNCTION minhash_similar(minhash_signature, minhash_signature, double precision) IS
     'whether minhash_similarity reaches the threshold. '
     'Example: minhash_similar(sig, minhash(''a small cat''), threshold => 0.8)';
+
+-- For lookups that only need to miss nothing, such as those of kept clusters: without an index the same, but rows that
+-- an lsh index finds are not signed again.
+CREATE FUNCTION _minhash_roughly_similar(a minhash_signature, b minhash_signature, threshold double precision)
+    RETURNS boolean
+    AS 'MODULE_PATHNAME', 'minhash_roughly_similar' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 5
+    SUPPORT _minhash_similar_support;
+COMMENT ON FUNCTION _minhash_roughly_similar(minhash_signature, minhash_signature, double precision) IS
+    'minhash_similar, except that rows which an lsh index finds may be a little farther';

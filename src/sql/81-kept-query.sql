@@ -4,15 +4,8 @@
 --
 -- The extension's functions are called with all of their arguments, which have exactly the declared types. So no
 -- function that other users create in the extension's schema can match a call better than the intended one. But
--- lsh_pairs() and lsh_clusters() accept ids of any type, so a function for one type of ids could match a call better.
--- So the first two functions below, whose arguments have fixed types, are called instead.
-CREATE FUNCTION _lsh_kept_pairs(query text, ids regtype, threshold double precision, recall double precision,
-    bands integer, rows integer, verify text, max_bucket integer, num_hashes integer, shingle_size integer, unit text,
-    fold boolean, bag boolean, seed bigint, method text, other_query text, apart text) RETURNS SETOF record
-    AS 'MODULE_PATHNAME', 'lsh_kept_pairs' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 1000;
-COMMENT ON FUNCTION _lsh_kept_pairs(text, regtype, double precision, double precision, integer, integer, text, integer, integer, integer, text, boolean, boolean, bigint, text, text, text) IS
-    'lsh_pairs with the type of ids by its name';
-
+-- lsh_clusters() accepts ids of any type, so a function for one type of ids could match a call better. So the first
+-- function below, whose arguments have fixed types, is called instead.
 CREATE FUNCTION _lsh_kept_clusters(query text, ids regtype, threshold double precision, recall double precision,
     bands integer, rows integer, verify text, max_bucket integer, num_hashes integer, shingle_size integer, unit text,
     fold boolean, bag boolean, seed bigint, method text, near_representative boolean, singletons boolean, apart text)
@@ -52,7 +45,7 @@ COMMENT ON FUNCTION _lsh_kept_explain(text, text) IS 'the plan of a statement wh
 -- Returns parts of a query that looks up the rows near a given row, through an index if there is one. In the query, n
 -- is the given row, and o is a row that may be near n. `signed` is the signature of n. `condition` finds candidates,
 -- with the recall that the arguments specify. `similarity` is its similarity to n, and `near` tells whether it is near.
--- `cost` is the planner's estimate for one lookup, or NULL without an lsh index.
+-- `cost` is the planner's estimate for one lookup, `first_cost` for its first 100 rows; NULL without an lsh index.
 --
 -- A lookup can miss a near row because the row shares no band with n. Of the rows at the threshold of the lookup, the
 -- bands miss 5%, and they miss fewer above it. If rows are near by their exact similarity, a lookup can also miss a row
@@ -63,7 +56,8 @@ COMMENT ON FUNCTION _lsh_kept_explain(text, text) IS 'the plan of a statement wh
 -- of a single slot.) For estimates, the threshold follows from a bound on normal quantiles. The lower of the two
 -- thresholds is used.
 CREATE FUNCTION _lsh_kept_lookup(source text, path text, arguments jsonb, is_signature boolean, has_scope boolean,
-    OUT signed text, OUT condition text, OUT similarity text, OUT near text, OUT cost double precision)
+    OUT signed text, OUT condition text, OUT similarity text, OUT near text, OUT cost double precision,
+    OUT first_cost double precision)
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     schema constant text := '@extschema@';
@@ -94,7 +88,7 @@ BEGIN
         looked_up := least(looked_up,
             threshold - sqrt(2 * ln(1 / missed) * greatest(threshold * (1 - threshold), 0) / num_hashes));
     END IF;
-    condition := format('%s.minhash_similar(%s, %s, CAST(%L AS pg_catalog.float8))', schema, other, signed,
+    condition := format('%s._minhash_roughly_similar(%s, %s, CAST(%L AS pg_catalog.float8))', schema, other, signed,
         greatest(looked_up, 0.01));
     similarity := CASE WHEN is_estimate THEN format('%s.minhash_similarity(%s, %s)', schema, other, signed)
         ELSE format('%s.shingle_jaccard(CAST(o.content AS pg_catalog.text), CAST(n.content AS pg_catalog.text), %s)',
@@ -105,12 +99,18 @@ BEGIN
     -- All of the plan but the row n is one lookup, in all tables and partitions, with an index or without. A plan names
     -- an index without its schema, and anybody's lsh index may have the name of an index that the query itself uses; so
     -- the condition counts, too. (The path is strict, because in lax mode it would return each node twice.)
-    cost := (SELECT CAST(plan->>'Total Cost' AS double precision)
-            - max(CAST(node->>'Total Cost' AS double precision)) FILTER (WHERE node->>'Node Type' = 'Limit')
+    SELECT c.total, c.first + (c.total - c.first) * least(1, 100 / greatest(c.rows, 1))
+    INTO cost, first_cost
+    FROM (SELECT CAST(plan->>'Total Cost' AS double precision)
+                - max(CAST(node->>'Total Cost' AS double precision)) FILTER (WHERE node->>'Node Type' = 'Limit'),
+            CAST(plan->>'Startup Cost' AS double precision)
+                - max(CAST(node->>'Startup Cost' AS double precision)) FILTER (WHERE node->>'Node Type' = 'Limit'),
+            sum(CAST(node->>'Plan Rows' AS double precision))
+                FILTER (WHERE strpos(node->>'Index Cond', 'minhash_rough_query') > 0)
         FROM jsonb_path_query(plan, 'strict $.** ? (exists (@."Node Type"))') AS node
-        HAVING bool_or(strpos(node->>'Index Cond', 'minhash_query') > 0 AND EXISTS (
+        HAVING bool_or(strpos(node->>'Index Cond', 'minhash_rough_query') > 0 AND EXISTS (
             SELECT FROM pg_class AS c JOIN pg_am AS a ON a.oid = c.relam
-            WHERE c.relname = node->>'Index Name' AND a.amname = 'lsh')));
+            WHERE c.relname = node->>'Index Name' AND a.amname = 'lsh'))) AS c(total, first, rows);
     IF has_scope THEN
         condition := condition || ' AND pg_catalog.hash_record_extended(ROW(o.scope), 0)
             OPERATOR(pg_catalog.=) pg_catalog.hash_record_extended(ROW(n.scope), 0)';

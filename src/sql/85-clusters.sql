@@ -100,72 +100,96 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION _lsh_kept_changes(_lsh_kept, text[]) IS 'the changed rows of kept clusters';
 
--- The components of old rows that are near fresh rows. Equal contents are looked up once. Rows that lookups find are
--- not compared exactly: a component may be clustered again without need, and then comes out as it was.
-CREATE FUNCTION _lsh_kept_near(k _lsh_kept, fresh text[], distinct_fresh text[]) RETURNS SETOF bigint
-    LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+-- What is near fresh rows: the components of old rows, and other fresh rows. With an index, at most 100 of the rows
+-- near each are read. If `known` is given, all are read except for most rows of the known components, which may be
+-- many. Without an index, all rows are clustered, because there could be very many pairs, and rows count as near if
+-- pairs connect them. Rows that lookups find are not compared exactly. So a component may be clustered again without
+-- need, and then comes out as it was.
+CREATE FUNCTION _lsh_kept_near(k _lsh_kept, fresh text[], wanted text[], known bigint[],
+    OUT id text, OUT component bigint, OUT other text, OUT found bigint) RETURNS SETOF record
+    LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 100 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    looked_up text := @extschema@._lsh_kept_subset(k, k.columns, distinct_fresh);
-    found text := CASE WHEN cardinality(distinct_fresh) * k.rows_of_lookup <= k.rows_expected
-        THEN concat('(', looked_up, ') AS n(id, content) JOIN ', k.source, ' AS o(id, content) ON ', k.lookup,
-            ' AND NOT o.id ', k.equal, ' n.id')
-        ELSE concat('@extschema@._lsh_kept_pairs(CAST(', quote_literal(looked_up || ' WHERE q.content IS NOT NULL'),
-            ' AS pg_catalog.text), CAST(', quote_literal(k.id_type), ' AS pg_catalog.regtype), ', k.arguments,
-            ', CAST(', quote_literal(concat('SELECT q.id', k.columns, ' FROM ', k.source, ' AS q(id, content)
-                WHERE q.content IS NOT NULL AND coalesce(CAST(q.id AS pg_catalog.text) COLLATE pg_catalog."C"
-                OPERATOR(pg_catalog.<>) ALL (CAST(', quote_literal(fresh), ' AS pg_catalog.text[])), false)')),
-            ' AS pg_catalog.text), CAST(NULL AS pg_catalog.text)) AS o(left_id ', k.id_type, ', id ', k.id_type,
-            ', similarity pg_catalog.float8)') END;
+    is_fresh text := concat(' ', k.equal, ' ANY (SELECT CAST(f.x AS ', k.id_type, ')
+        FROM pg_catalog.unnest(CAST(', quote_literal(fresh), ' AS pg_catalog.text[])) AS f(x))');
+    -- The planner must not know the limit, or it may rather scan the table, if it expects many rows to be near. It must
+    -- not use a bitmap, because it would then sign the rows again, whatever the index says.
+    condition text := CASE WHEN known IS NULL THEN ' LIMIT (SELECT 100)' ELSE concat(' AND NOT o.id ', k.equal,
+        ' ANY (SELECT t.id FROM ', k.target, ' AS t WHERE t.component OPERATOR(pg_catalog.=)
+            ANY (CAST(', quote_literal(known), ' AS pg_catalog.int8[]))
+        AND NOT t.id', is_fresh, ') LIMIT (SELECT CAST(1e9 AS pg_catalog.int8))') END;
+    cost double precision := k.rows_of_lookup;
+    statement text;
+BEGIN
+    IF known IS NOT NULL THEN
+        EXECUTE format('SELECT count(*) / 10 FROM unnest((SELECT $1)) AS u(x) JOIN %s AS t ON t.component = u.x',
+            k.target) INTO cost USING known;
+    END IF;
+    statement := CASE WHEN cardinality(wanted) * cost <= k.rows_expected
+        -- A lookup may find 50,000 rows, and the planner expect millions: a join would read the whole kept table.
+        THEN concat('SELECT CAST(n.id AS pg_catalog.text), CASE WHEN NOT o.is_fresh THEN (SELECT t.component
+                FROM ', k.target, ' AS t WHERE t.id ', k.equal, ' o.id) END,
+                CASE WHEN o.is_fresh THEN CAST(o.id AS pg_catalog.text) END, pg_catalog.count(*)
+            FROM (', @extschema@._lsh_kept_subset(k, k.columns, wanted), ') AS n(id, content),
+                LATERAL (SELECT o.id, o.id', is_fresh, ' AS is_fresh FROM ', k.source, ' AS o(id, content)
+                    WHERE ', k.lookup, ' AND NOT o.id ', k.equal, ' n.id', condition, ') AS o
+            GROUP BY 1, 2, 3')
+        ELSE concat('WITH c AS MATERIALIZED (SELECT c.id, c.component AS whole, c.id', is_fresh, ' AS is_fresh
+                FROM @extschema@._lsh_kept_clusters(CAST(', quote_literal(concat('SELECT q.id', k.columns, ' FROM ',
+                    k.source, ' AS q(id, content)')), ' AS pg_catalog.text), CAST(', quote_literal(k.id_type),
+                ' AS pg_catalog.regtype), ', k.arguments, ', false, false, CAST(NULL AS pg_catalog.text)) AS c(id ',
+                k.id_type, ', cluster_id ', k.id_type, ', representative ', k.id_type, ', size pg_catalog.int8,
+                similarity pg_catalog.float8, component ', k.id_type, '))
+            SELECT f.x, o.component, CAST(NULL AS pg_catalog.text), CAST(0 AS pg_catalog.int8)
+            FROM pg_catalog.unnest(CAST(', quote_literal(fresh), ' AS pg_catalog.text[])) AS f(x)
+                JOIN c AS n ON n.id ', k.equal, ' CAST(f.x AS ', k.id_type, ')
+                JOIN (SELECT DISTINCT c.whole, t.component FROM c JOIN ', k.target, ' AS t ON t.id ', k.equal,
+                ' c.id WHERE NOT c.is_fresh AND c.whole ', k.equal, ' ANY (SELECT c.whole FROM c WHERE c.is_fresh)) AS o
+                ON o.whole ', k.equal, ' n.whole') END;
+    IF cardinality(wanted) > 0 THEN
+        RETURN QUERY SELECT * FROM @extschema@._lsh_kept_rows(statement, k.path)
+            AS n(id text, component bigint, other text, found bigint);
+    END IF;
+END $$;
+COMMENT ON FUNCTION _lsh_kept_near(_lsh_kept, text[], text[], bigint[]) IS
+    'the components of kept clusters, and the fresh rows, that are near fresh rows';
+
+-- The clusters of components, and whether all of their rows are near the representative.
+CREATE FUNCTION _lsh_kept_heads(k _lsh_kept, components bigint[], OUT component bigint, OUT cluster_id bigint,
+    OUT representative text, OUT row_count bigint, OUT is_near boolean) RETURNS SETOF record
+    LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 100 SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF k.similarity IS NOT NULL THEN
+        RETURN QUERY EXECUTE format('SELECT t.component, t.cluster_id,
+            min(CAST(t.id AS text)) FILTER (WHERE t.id %s t.representative), count(*), bool_and(t.similarity >= $1)
+            FROM unnest((SELECT $2)) AS u(x) JOIN %s AS t ON t.component = u.x GROUP BY 1, 2', k.equal, k.target)
+            USING k.threshold, components;
+    END IF;
+END $$;
+COMMENT ON FUNCTION _lsh_kept_heads(_lsh_kept, bigint[]) IS 'the representatives of components of kept clusters';
+
+-- Each of these rows with the first of its possible representatives, in the order of ids, that it is near and that
+-- comes before it; and how many rows have the same id.
+CREATE FUNCTION _lsh_kept_joined(k _lsh_kept, fresh text[], heads text[],
+    OUT id text, OUT representative text, OUT similarity double precision, OUT row_count bigint) RETURNS SETOF record
+    LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 100 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     IF cardinality(fresh) > 0 THEN
-        -- A lookup may find 50,000 rows, and the planner expect millions: a join would read the whole kept table.
-        RETURN QUERY SELECT component FROM @extschema@._lsh_kept_rows(concat('SELECT DISTINCT (SELECT t.component
-            FROM ', k.target, ' AS t WHERE t.id ', k.equal, ' o.id) FROM ', found), k.path) AS c(component bigint)
-            WHERE component IS NOT NULL;
+        -- The order of ids is that of their type, whatever collation the query's column has.
+        RETURN QUERY SELECT * FROM @extschema@._lsh_kept_rows(concat('WITH u AS (SELECT u.n, u.o,
+                CAST(u.n AS ', k.id_type, ') AS own, CAST(u.o AS ', k.id_type, ') AS head
+            FROM ROWS FROM (pg_catalog.unnest(CAST((SELECT ', quote_literal(fresh), ') AS pg_catalog.text[])),
+                pg_catalog.unnest(CAST((SELECT ', quote_literal(heads), ') AS pg_catalog.text[]))) AS u(n, o))
+            SELECT DISTINCT ON (s.n) s.n, s.o, s.similarity, s.row_count
+            FROM (SELECT u.*, ', k.similarity, ' AS similarity,
+                    pg_catalog.count(*) OVER (PARTITION BY u.n, u.o) AS row_count
+                FROM u JOIN ', k.source, ' AS n(id, content) ON n.id ', k.equal, ' u.own
+                    JOIN ', k.source, ' AS o(id, content) ON o.id ', k.equal, ' u.head
+                WHERE NOT u.own ', k.equal, ' least(u.own, u.head)) AS s
+            WHERE s.similarity OPERATOR(pg_catalog.>=) ', quote_literal(k.threshold), ' ORDER BY s.n, s.head'), k.path)
+            AS j(id text, representative text, similarity double precision, row_count bigint);
     END IF;
 END $$;
-COMMENT ON FUNCTION _lsh_kept_near(_lsh_kept, text[], text[]) IS
-    'the components of kept clusters that have rows near these';
-
--- What becomes of the only row that has changed, if nothing else changes. No row if all may change.
---
--- A row that represents nobody can go from a component of one cluster: its other rows stay near their representative,
--- and join it as before. A row that comes joins the first representative that it is near, if that comes before it in
--- the order of ids; it changes nothing else if all rows near it are in one component. If none is near it, it is alone.
-CREATE FUNCTION _lsh_kept_settled(k _lsh_kept, c _lsh_kept_row, components bigint[], OUT is_made boolean,
-    OUT cluster_id bigint, OUT representative text, OUT similarity double precision, OUT component bigint)
-    RETURNS SETOF record
-    LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    may_go boolean := true;
-BEGIN
-    IF k.similarity IS NULL OR cardinality(components) > 1 THEN
-        RETURN;
-    ELSIF c.was_here THEN
-        EXECUTE format('SELECT bool_or(t.id %1$s t.representative) AND bool_and(t.similarity >= $1
-                AND t.representative %1$s CAST($2 AS %2$s) AND NOT t.representative %1$s CAST($3 AS %2$s))
-            FROM %3$s AS t WHERE t.component = $4', k.equal, k.id_type, k.target)
-            INTO may_go USING k.threshold, c.old_representative, c.id, c.old_component;
-    END IF;
-    IF may_go AND c.is_here AND cardinality(components) = 1 THEN
-        RETURN QUERY EXECUTE concat('SELECT false, s.cluster_id, CAST(s.id AS text), s.similarity, $1
-            FROM @extschema@._lsh_kept_rows($2, $3) AS s(cluster_id bigint, id ', k.id_type, ', similarity float8)')
-            USING components[1], concat('SELECT s.cluster_id, s.id, s.similarity
-            FROM (SELECT t.cluster_id, t.id, ', k.similarity, ' AS similarity
-                FROM (', @extschema@._lsh_kept_subset(k, k.columns, ARRAY[c.id]), ') AS n(id, content)
-                JOIN ', k.target, ' AS t ON NOT n.id ', k.equal, ' least(n.id, t.id)
-                JOIN ', k.source, ' AS o(id, content) ON o.id ', k.equal, ' t.id
-                WHERE t.component OPERATOR(pg_catalog.=) ', components[1], ' AND t.id ', k.equal,
-                    ' t.representative) AS s
-            WHERE s.similarity OPERATOR(pg_catalog.>=) ', quote_literal(k.threshold), ' ORDER BY s.id LIMIT 1'), k.path;
-    ELSIF may_go AND c.is_here THEN
-        RETURN QUERY SELECT true, k.last_cluster_id + 1, c.id, CAST(1 AS double precision), k.last_cluster_id + 1;
-    ELSIF may_go THEN
-        RETURN NEXT;
-    END IF;
-END $$;
-COMMENT ON FUNCTION _lsh_kept_settled(_lsh_kept, _lsh_kept_row, bigint[]) IS
-    'what becomes of a row of kept clusters that changes no other row';
+COMMENT ON FUNCTION _lsh_kept_joined(_lsh_kept, text[], text[]) IS 'the representatives of fresh rows of kept clusters';
 
 CREATE FUNCTION _lsh_kept_region(k _lsh_kept, components bigint[]) RETURNS SETOF _lsh_kept_row
     LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -226,37 +250,67 @@ CREATE FUNCTION _lsh_kept_result(k _lsh_kept, told text[],
     OUT cluster_id bigint, OUT representative text, OUT similarity double precision, OUT component bigint)
     RETURNS SETOF record
     LANGUAGE sql STABLE PARALLEL UNSAFE ROWS 100 SET search_path = pg_catalog, pg_temp SET enable_mergejoin = off AS $$
-WITH changes AS MATERIALIZED (
+WITH RECURSIVE changes AS MATERIALIZED (
     SELECT * FROM @extschema@._lsh_kept_changes(k, told)
+), near_first AS MATERIALIZED (
+    SELECT n.* FROM (SELECT ARRAY(SELECT id FROM changes WHERE is_fresh) AS fresh WHERE NOT k.everything) AS c,
+        LATERAL @extschema@._lsh_kept_near(k, fresh, fresh, NULL) AS n
 ), near AS MATERIALIZED (
-    SELECT t.component FROM (SELECT WHERE NOT k.everything) AS part, LATERAL @extschema@._lsh_kept_near(k,
-        ARRAY(SELECT id FROM changes WHERE is_fresh),
-        ARRAY(SELECT min(id) FROM changes WHERE is_fresh GROUP BY content_hash)) AS t(component)
+    SELECT id, component, other FROM near_first
+    UNION SELECT n.id, n.component, n.other
+    FROM (SELECT array_agg(DISTINCT id) AS ids, array_agg(DISTINCT component) AS components FROM near_first
+          WHERE id IN (SELECT id FROM near_first GROUP BY id HAVING sum(found) >= 100)) AS m,
+        LATERAL @extschema@._lsh_kept_near(k, ARRAY(SELECT id FROM changes WHERE is_fresh), ids, components) AS n
+), heads AS MATERIALIZED (
+    SELECT *, count(*) OVER of_component AS clusters, sum(row_count) OVER of_component AS rows_of_component,
+        representative IN (SELECT id FROM changes) AS is_changed
+    FROM @extschema@._lsh_kept_heads(k, ARRAY(SELECT component FROM near
+        UNION SELECT old_component FROM changes WHERE NOT k.everything)) WINDOW of_component AS (PARTITION BY component)
+), joined AS MATERIALIZED (
+    -- Comparing many rows with many representatives would take longer than clustering the component again.
+    SELECT j.id, h.cluster_id, j.representative, j.similarity, j.row_count, h.component
+    FROM (SELECT array_agg(id) AS ids, array_agg(representative) AS heads
+          FROM (SELECT id, component, count(*) OVER (PARTITION BY component) AS rows
+                FROM (SELECT id, min(component) AS component FROM near GROUP BY id
+                      HAVING count(DISTINCT component) = 1) AS s) AS n JOIN heads AS h USING (component)
+          WHERE NOT is_changed AND n.rows * clusters <= rows_of_component + 100) AS p,
+        LATERAL @extschema@._lsh_kept_joined(k, ids, heads) AS j JOIN heads AS h USING (representative)
+), restless AS (
+    -- A fresh row that does not join; two that are near each other, of which one does; an old row that others need.
+    (SELECT component FROM near
+     WHERE component IS NOT NULL AND NOT EXISTS (SELECT FROM joined AS j WHERE j.id = near.id)
+     UNION SELECT unnest(ARRAY[n.component, o.component])
+     FROM near JOIN joined AS n USING (id) LEFT JOIN joined AS o ON o.id = near.other
+     WHERE near.other IS NOT NULL AND n.component IS DISTINCT FROM o.component
+     UNION SELECT old_component FROM changes WHERE was_here AND NOT k.everything AND NOT EXISTS (SELECT FROM heads AS h
+         WHERE h.component = old_component AND clusters = 1 AND is_near AND NOT is_changed))
+    UNION SELECT j.component -- so that it can get the number of a cluster whose rows join it
+    FROM restless AS r JOIN changes AS c ON c.old_component = r.component JOIN joined AS j USING (id)
 ), settled AS MATERIALIZED (
-    SELECT c.*, s.*
-    FROM changes AS c, LATERAL @extschema@._lsh_kept_settled(k, CAST(c AS @extschema@._lsh_kept_row),
-        ARRAY(SELECT component FROM near)) AS s
-    WHERE (SELECT count(*) FROM changes) = 1
+    SELECT c.*, j.cluster_id, j.representative, j.similarity, j.component
+    FROM changes AS c LEFT JOIN joined AS j USING (id)
+    WHERE NOT k.everything AND c.is_here = (j.component IS NOT NULL) AND NOT EXISTS (SELECT FROM restless AS r
+        WHERE r.component = CASE WHEN c.is_here THEN j.component ELSE c.old_component END)
 ), unsettled AS MATERIALIZED (
-    SELECT * FROM changes WHERE NOT EXISTS (SELECT FROM settled)
+    SELECT c.*, was_here AND NOT k.everything
+        AND NOT EXISTS (SELECT FROM restless WHERE component = old_component) AS has_left
+    FROM changes AS c WHERE NOT EXISTS (SELECT FROM settled AS s WHERE s.id = c.id)
 ), touched AS MATERIALIZED (
-    SELECT array_agg(component) AS components
-    FROM (SELECT component FROM near UNION SELECT old_component FROM unsettled WHERE was_here) AS t
-    WHERE NOT k.everything AND EXISTS (SELECT FROM unsettled)
+    SELECT array_agg(component) AS components FROM restless
 ), region AS MATERIALIZED (
     SELECT * FROM unsettled
-    UNION ALL SELECT r.* FROM touched, LATERAL @extschema@._lsh_kept_region(k, components) AS r
+    UNION ALL SELECT r.*, false FROM touched, LATERAL @extschema@._lsh_kept_region(k, components) AS r
         WHERE NOT EXISTS (SELECT FROM unsettled AS u WHERE u.id = r.id AND u.was_here)
 ), members AS MATERIALIZED (
     SELECT m.* FROM touched, LATERAL @extschema@._lsh_kept_members(k, components,
-        ARRAY(SELECT id FROM unsettled WHERE NOT was_here AND NOT k.everything)) AS m
+        ARRAY(SELECT id FROM unsettled WHERE (has_left OR NOT was_here) AND NOT k.everything)) AS m
 ), placed AS MATERIALIZED (
     SELECT r.*, m.key, m.representative, m.similarity FROM region AS r LEFT JOIN members AS m USING (id)
 ), parts AS MATERIALIZED (
     SELECT old_cluster, key, rows,
         CASE WHEN sum(same_rows) OVER (PARTITION BY old_cluster) = 0 THEN rows ELSE same_rows END AS same_rows
     FROM (SELECT old_cluster, key, count(*) AS rows, count(*) FILTER (WHERE NOT is_fresh) AS same_rows
-          FROM placed WHERE was_here AND key IS NOT NULL GROUP BY old_cluster, key) AS p
+          FROM placed WHERE was_here AND NOT has_left AND key IS NOT NULL GROUP BY old_cluster, key) AS p
 ), heirs AS MATERIALIZED (
     SELECT DISTINCT ON (old_cluster) old_cluster, key FROM parts ORDER BY old_cluster, same_rows DESC, rows DESC, key
 ), numbers AS MATERIALIZED (
@@ -269,7 +323,8 @@ WITH changes AS MATERIALIZED (
                 GROUP BY m.key, m.component_key) AS o) AS n
 )
 SELECT r.id, r.content_hash, r.is_fresh, r.was_here, r.old_cluster, r.old_representative, r.old_similarity,
-    r.old_component, r.old_hash, i.cluster_id, p.same_rows > 0, n.is_made, n.cluster_id, r.representative, r.similarity,
+    r.old_component, r.old_hash, CASE WHEN r.has_left THEN r.old_cluster ELSE i.cluster_id END, p.same_rows > 0,
+    n.is_made, n.cluster_id, r.representative, r.similarity,
     n.component
 FROM placed AS r LEFT JOIN numbers AS n USING (key)
     LEFT JOIN (heirs AS h JOIN numbers AS i USING (key)) USING (old_cluster)
@@ -278,7 +333,8 @@ WHERE (SELECT count(*) FROM placed) = (SELECT count(*) FROM region)
     OR @extschema@._lsh_kept_unique((SELECT id FROM members GROUP BY id HAVING count(*) > 1 LIMIT 1))
 UNION ALL
 SELECT id, content_hash, is_fresh, was_here, old_cluster, old_representative, old_similarity, old_component, old_hash,
-    old_cluster, false, is_made, cluster_id, representative, similarity, component FROM settled
+    old_cluster, false, false, cluster_id, representative, similarity, component
+FROM settled WHERE @extschema@._lsh_kept_unique((SELECT id FROM joined WHERE row_count > 1 LIMIT 1))
 $$;
 COMMENT ON FUNCTION _lsh_kept_result(_lsh_kept, text[]) IS 'the rows that a refresh of kept clusters has looked at';
 
@@ -563,7 +619,7 @@ BEGIN
         k.threshold := kept->>'threshold';
         k.similarity := CASE WHEN NOT q.has_rank AND coalesce(kept->>'max_bucket', k.apart) IS NULL
             THEN l.similarity END;
-        k.rows_of_lookup := CASE WHEN l.cost IS NOT NULL THEN greatest(25, l.cost / 2.5) END;
+        k.rows_of_lookup := CASE WHEN l.cost IS NOT NULL THEN greatest(25, l.first_cost / 2.5) END;
     END IF;
 END $$;
 COMMENT ON FUNCTION _lsh_kept_prepare(regclass, text, text, jsonb, boolean) IS 'prepares a refresh of kept clusters';

@@ -161,7 +161,7 @@ my @aggregations = ('SELECT %s FROM generate_series(1, 3) n', 'SELECT n, %s FROM
     'SELECT %s FILTER (WHERE n > 2) OVER (ORDER BY n ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM generate_series(1, 5) n');
 my @row_sources = ('SELECT * FROM %s LIMIT 3', 'SELECT %s', 'SELECT x.* FROM generate_series(1, 2) n, LATERAL %s x', 'SELECT count(*) FROM %s');
 # For functions whose columns the caller names: the types of ids, and the columns after them (undef: also an id).
-my %columns = (_lsh_kept_pairs => [ 2, 'float8' ], _lsh_kept_clusters => [ 3, 'int8', 'float8', undef ],
+my %columns = (_lsh_kept_clusters => [ 3, 'int8', 'float8', undef ],
     _lsh_kept_hashes => [ 1, 'int8' ], _lsh_kept_rows => [ 1, 'text' ]);
 sub named_columns
 {

@@ -129,9 +129,6 @@ MINHASH_FUNCTION(lsh_pairs) { return return_pairs({fcinfo, id_form::bigints}); }
 // lsh_pairs(query, anyelement, threshold, ...)
 MINHASH_FUNCTION(lsh_pairs_typed) { return return_pairs({fcinfo, id_form::typed}); }
 
-// _lsh_kept_pairs(query, regtype, threshold, ...)
-MINHASH_FUNCTION(lsh_kept_pairs) { return return_pairs({fcinfo, id_form::named}); }
-
 // lsh_contained(query, threshold, recall, shingle_size, unit, fold, bag, other_query)
 MINHASH_FUNCTION(lsh_contained) { return return_contained({fcinfo, id_form::bigints}); }
 

@@ -22,6 +22,7 @@ enum similar_strategy : StrategyNumber {
 struct query {
     signature sought;
     double threshold; // 0 to 1
+    bool is_rough;    // an lsh index may also return rows that are a little farther, since nobody will compare them
 };
 
 // Detoasts and reads a query. An ERROR if its bytes are damaged.

@@ -4,7 +4,7 @@
 //     indexed % _minhash_query(other, threshold)
 //
 // where `indexed` is a or b, whichever is indexed, and `other` is the other one. Any index whose operator family has
-// this operator can serve the condition.
+// this operator can serve the condition. For _minhash_roughly_similar(), the query is made by _minhash_rough_query().
 // (PostgreSQL's manual, Function Optimization Information.)
 #include "pg/arguments.h"
 #include "pg/settings.h"
@@ -54,12 +54,13 @@ bool finds_enough(const SupportRequestIndexCondition& request, Node* threshold, 
     return band_probability(value, banding.bands, banding.rows) >= recall_notice;
 }
 
-Oid query_function(const similar_types& types, Oid schema)
+Oid query_function(const similar_types& types, Oid schema, Oid similar)
 {
     const Oid arguments[] = {types.signature, FLOAT8OID};
+    const bool is_rough = strcmp(get_func_name(similar), "_minhash_roughly_similar") == 0;
     return GetSysCacheOid3(PROCNAMEARGSNSP,
                            Anum_pg_proc_oid,
-                           CStringGetDatum("_minhash_query"),
+                           CStringGetDatum(is_rough ? "_minhash_rough_query" : "_minhash_query"),
                            PointerGetDatum(buildoidvector(arguments, 2)),
                            ObjectIdGetDatum(schema));
 }
@@ -77,7 +78,7 @@ List* index_condition(SupportRequestIndexCondition& request, Oid schema)
                       expected_num_hashes(reinterpret_cast<Node*>(indexed), reinterpret_cast<Node*>(other))))
         return NIL;
     const similar_types types = similar_types_in(schema);
-    FuncExpr* const made = makeFuncExpr(query_function(types, schema),
+    FuncExpr* const made = makeFuncExpr(query_function(types, schema, request.funcid),
                                         types.query,
                                         list_make2(other, threshold),
                                         InvalidOid,

@@ -51,7 +51,7 @@ void found_rows::spill()
         CHECK_FOR_INTERRUPTS();
         if (bitmap != nullptr) {
             ItemPointerData tid = tid_of(row.where);
-            tbm_add_tuples(bitmap, &tid, 1, true);
+            tbm_add_tuples(bitmap, &tid, 1, !is_final);
         } else {
             tuplesort_putdatum(sort, Int64GetDatum(static_cast<std::int64_t>(row.where)), false);
         }

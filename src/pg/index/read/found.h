@@ -30,6 +30,7 @@ struct found_rows {
     growing<rank> returned; // the sorted ranks of rows that have been returned and must not be found again
     std::size_t wanted;     // about this many of the best rows are kept; 0: all
     std::size_t room;       // if all rows are kept: how many fit into memory before they go to `bitmap` or `sort`
+    bool is_final;          // the executor does not compare the rows that the bitmap receives
     TIDBitmap* bitmap;      // receives the rows that do not fit; null: they go to `sort`
     Tuplesortstate* sort;   // receives the rows that do not fit, if there is no bitmap; made when it is first needed
 

@@ -133,6 +133,10 @@ void take_keys(IndexScanDesc scan, scan_state& self)
         self.look.scope = hash_scope(scan->indexRelation, columns, values, nulls, types);
 }
 
+// Whether the only key is a rough query, so that records decide. The index itself never looks for a scope's value, only
+// for its hash.
+bool is_rough(IndexScanDesc scan, const scan_state& self) { return scan->numberOfKeys == 1 && self.filter.is_rough; }
+
 void take_order(IndexScanDesc scan, scan_state& self)
 {
     if (scan->numberOfOrderBys == 0)
@@ -287,7 +291,7 @@ bool next_row(IndexScanDesc scan, ScanDirection direction)
         CHECK_FOR_INTERRUPTS();
     }
     scan->xs_heaptid = tid_of(where);
-    scan->xs_recheck = scan->numberOfKeys > 0 && !self.for_constraint;
+    scan->xs_recheck = scan->numberOfKeys > 0 && !self.for_constraint && !is_rough(scan, self);
     if (scan->numberOfOrderBys > 0)
         set_distance(scan, self, where);
     return true;
@@ -302,6 +306,7 @@ int64 all_rows(IndexScanDesc scan, TIDBitmap* bitmap)
     start(scan, self);
     if (!self.complete) {
         self.look.found.bitmap = bitmap;
+        self.look.found.is_final = is_rough(scan, self);
         gather_rest(self);
     }
     MemoryContextSwitchTo(old);

@@ -163,6 +163,7 @@ SELECT call, compare.* FROM unnest(ARRAY[
     $$lsh_pairs('SELECT id, body FROM small UNION ALL SELECT id, body FROM blocks')$$,
     $$lsh_pairs('SELECT id, body, ''b'' AS scope FROM blocks UNION ALL SELECT id + 1, body, ''s'' FROM small')$$,
     $$lsh_pairs('TABLE of_parts')$$,
+    $$lsh_pairs('SELECT id, body FROM parts WHERE id % 2 = 0 UNION ALL SELECT id, body FROM parts WHERE id % 2 = 1')$$,
     $$lsh_pairs('SELECT id, body || lang FROM parts')$$,
     $$lsh_pairs('SELECT id, minhash(body, 1024) FROM parts
         UNION ALL SELECT id, sig FROM blocks WHERE sig <> minhash(''x'')')$$,
@@ -274,6 +275,7 @@ SELECT error_of($$lsh_contained('SELECT id, body FROM blocks WHERE by_worker(id)
 SELECT error_of($$lsh_evaluate('SELECT id, body FROM blocks WHERE by_worker(id)')$$);
 SELECT error_of($$lsh_pairs('SELECT id, body FROM parts WHERE by_worker(id)')$$);
 SELECT error_of($$lsh_pairs('SELECT id, body FROM small UNION ALL SELECT id, body FROM blocks WHERE by_worker(id)')$$);
+SELECT error_of($$lsh_pairs('SELECT id, body FROM parts UNION ALL SELECT id, body FROM parts WHERE by_worker(id)')$$);
 SELECT error_of($$lsh_pairs('SELECT id, body FROM small',
     other_query => 'SELECT id, body FROM blocks WHERE by_worker(id)')$$);
 SELECT error_of($$lsh_pairs('SELECT id, body || by_worker(id) FROM blocks')$$);

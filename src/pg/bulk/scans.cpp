@@ -13,21 +13,30 @@ namespace {
 
 bool is_scan(const Plan* plan) { return IsA(plan, SeqScan) || IsA(plan, IndexScan) || IsA(plan, BitmapHeapScan); }
 
-// The Append on top of a plan that runs some scans, all of them, one after another; null if the plan is anything else.
-const Append* append_of_scans(const PlannedStmt* planned)
+// Adds the scans of a plan to `scans`: it runs all of them, one after another. Returns false if the plan does anything
+// else. There may be an Append below another: of a UNION ALL of partitioned tables.
+bool add_scans(Plan* plan, List*& scans)
 {
-    const Plan* const top = planned->planTree;
-    if (!IsA(top, Append) || top->initPlan != NIL || planned->subplans != NIL || planned->paramExecTypes != NIL ||
-        planned->rowMarks != NIL)
-        return nullptr;
-    const auto* const append = reinterpret_cast<const Append*>(top);
-    if (prunes_at_run_time(*append) || list_length(append->appendplans) > most_tables_of_query)
-        return nullptr;
+    if (is_scan(plan)) {
+        scans = lappend(scans, plan);
+        return list_length(scans) <= most_tables_of_query;
+    }
+    if (!IsA(plan, Append) || plan->initPlan != NIL || prunes_at_run_time(*castNode(Append, plan)))
+        return false;
     ListCell* cell;
-    foreach (cell, append->appendplans)
-        if (!is_scan(static_cast<const Plan*>(lfirst(cell))))
-            return nullptr;
-    return append;
+    foreach (cell, castNode(Append, plan)->appendplans)
+        if (!add_scans(static_cast<Plan*>(lfirst(cell)), scans))
+            return false;
+    return true;
+}
+
+// The scans below the Append on top of a plan; NIL if the plan is not just an Append of scans.
+List* appended_scans(const PlannedStmt* planned)
+{
+    List* scans = NIL;
+    const bool alone = IsA(planned->planTree, Append) && planned->subplans == NIL && planned->paramExecTypes == NIL &&
+                       planned->rowMarks == NIL;
+    return alone && add_scans(planned->planTree, scans) ? scans : NIL;
 }
 
 // The tables that a plan may open, at the positions that its nodes name: of a part of a plan, its own table, and those
@@ -68,26 +77,24 @@ bool can_read_again(const PlannedStmt* planned)
     };
     if (is_scan(planned->planTree))
         return has_column(planned->planTree);
-    const Append* const append = append_of_scans(planned);
-    if (append == nullptr)
-        return false;
+    const List* const scans = appended_scans(planned);
     ListCell* cell;
-    foreach (cell, append->appendplans)
+    foreach (cell, scans)
         if (!has_column(static_cast<const Plan*>(lfirst(cell))))
             return false;
-    return true;
+    return scans != NIL;
 }
 
 List* split_into_scans(PlannedStmt* planned)
 {
-    const Append* const append = append_of_scans(planned);
-    if (append == nullptr)
+    const List* const scans = appended_scans(planned);
+    if (scans == NIL)
         return list_make1(planned);
     List* result = NIL;
     ListCell* cell;
-    foreach (cell, append->appendplans) {
+    foreach (cell, scans) {
         Plan* const scan = static_cast<Plan*>(copyObjectImpl(lfirst(cell)));
-        apply_tlist_labeling(scan->targetlist, append->plan.targetlist); // only the top of a plan names its columns
+        apply_tlist_labeling(scan->targetlist, planned->planTree->targetlist); // only the top names its columns
         PlannedStmt* const part = makeNode(PlannedStmt);
         *part = *planned;
         part->planTree = scan;

@@ -43,9 +43,11 @@ run_ring() {
     regress) SERVER_OPTS='-c autovacuum=off' test/tools/with_server.sh make -s installcheck ISOLATION= 2>&1 |
         test/tools/counts.awk ;;
     isolation) test/tools/with_server.sh make -s installcheck REGRESS= 2>&1 | test/tools/counts.awk ;;
-    # Makes random calls of the bulk functions and compares them with brute force; each finding is a line with its seed.
+    # Makes random calls of the bulk functions, and compares them with brute force, and two ways of reading with each
+    # other; each finding is a line with its seed.
     oracle) SERVER_OPTS='-c max_worker_processes=16 -c max_parallel_workers=16' \
-        test/tools/with_server.sh /usr/bin/python3 test/oracle/oracle.py 1 200 ;;
+        test/tools/with_server.sh sh -c '/usr/bin/python3 test/oracle/oracle.py 1 200;
+            a=$?; /usr/bin/python3 test/oracle/both_ways.py 1 80 && exit $a' ;;
     clang | sanitized | asserted) "test/tools/$1.sh" 2>&1 | test/tools/counts.awk ;;
     # Some tests race with other work on the machine, so those that fail run again.
     tap) TAP_AGAIN=yes test/tools/tap.sh 2>&1 | test/tools/counts.awk ;;

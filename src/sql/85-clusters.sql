@@ -254,7 +254,7 @@ WITH RECURSIVE changes AS MATERIALIZED (
     SELECT * FROM @extschema@._lsh_kept_changes(k, told)
 ), near_first AS MATERIALIZED (
     SELECT n.* FROM (SELECT ARRAY(SELECT id FROM changes WHERE is_fresh) AS fresh WHERE NOT k.everything) AS c,
-        LATERAL @extschema@._lsh_kept_near(k, fresh, fresh, NULL) AS n
+        LATERAL @extschema@._lsh_kept_near(k, fresh, fresh, CAST(NULL AS bigint[])) AS n
 ), near AS MATERIALIZED (
     SELECT id, component, other FROM near_first
     UNION SELECT n.id, n.component, n.other

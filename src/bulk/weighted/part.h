@@ -69,7 +69,7 @@ struct shared_weights {
     shared_number earlier; // the same notes after the previous pass
     shared_number rare;
 
-    // Rows by descending norm. The index and the found pairs identify a row by its position in this order.
+    // Rows by ascending norm. The index and the found pairs identify a row by its position in this order.
     shared_number order;
     shared_number index;
     rare_index_dimensions dimensions;

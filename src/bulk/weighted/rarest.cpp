@@ -75,15 +75,13 @@ choose_rarest(rare_choice& choice, host& owner, std::span<const std::uint64_t> l
                 const auto found = std::upper_bound(sums.begin(), sums.begin() + static_cast<std::ptrdiff_t>(pool), at);
                 choice.ids.values[i] = id_at(std::min(static_cast<std::size_t>(found - sums.begin()), pool - 1));
             }
-            return {draws, 0, static_cast<float>(least)};
+            return {draws, 0, least};
         }
     }
     grow(owner, choice.ids, 0, count);
     for (std::size_t i = 0; i < count; i++)
         choice.ids.values[i] = id_at(i);
-    return {static_cast<std::uint32_t>(count),
-            static_cast<std::uint32_t>(std::min(count_for(slack), count)),
-            static_cast<float>(more_indexed * near)};
+    return {static_cast<std::uint32_t>(count), static_cast<std::uint32_t>(std::min(count_for(slack), count)), 0};
 }
 
 namespace {

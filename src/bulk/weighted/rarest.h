@@ -17,7 +17,7 @@
 //    are independent. So the number of draws that are in A follows a binomial distribution, at worst, and at most the
 //    share of pairs that may be missed has fewer than `least` of the draws. All shingles of A are looked up for them.
 //
-// Only the row with the smaller norm is indexed for a pair: rows are looked up in descending order of norms.
+// Only the row with the smaller norm is indexed for a pair: a row is looked up among those of smaller norms.
 #pragma once
 
 #include "bulk/memory/host.h"
@@ -28,7 +28,7 @@ namespace minhash::bulk {
 struct rare_plan {
     std::uint32_t count; // how many ids; 0: the row cannot be the one with the smaller norm in any pair
     std::uint32_t first; // how many first shingles the ids begin with; 0: the ids are draws, some perhaps repeated
-    float needed;        // how many draws, or how much weight, a near row has of these
+    std::uint32_t least; // how many of the draws a near row has
 };
 
 // A near row shares at least a certain weight with the row. This part of that weight is indexed in addition to the
@@ -39,7 +39,7 @@ constexpr double more_indexed = 0.5;
 constexpr std::uint32_t least_drawn = 3;
 
 // Scores are rounded, so a row needs only this share of what a near row has.
-constexpr float enough_score = 0.999F;
+constexpr double enough_score = 0.999;
 
 // The largest number for which the chance that fewer than this many of the draws succeed is at most `missed`.
 std::uint32_t least_successes(std::uint32_t draws, double chance, double missed) noexcept;
@@ -63,9 +63,8 @@ rare_plan
 choose_rarest(rare_choice& choice, host& owner, std::span<const std::uint64_t> list, const rare_wanted& wanted);
 
 // What an id is in its row. The ids of a bucket are sorted by this.
-enum class rare_kind : std::uint32_t { first, further, drawn };
+enum class rare_kind : std::uint32_t { first, drawn, further };
 
-constexpr std::uint32_t kinds = 3;
 constexpr int kind_shift = 30;
 constexpr std::uint32_t most_places = std::uint32_t{1} << kind_shift;
 
@@ -74,9 +73,17 @@ inline rare_kind kind_of(const rare_plan& plan, std::uint32_t number)
     return plan.first == 0 ? rare_kind::drawn : number < plan.first ? rare_kind::first : rare_kind::further;
 }
 
+// Postings are sorted. Those of first shingles begin at the start of a bucket with the lowest ordinal, and those of
+// further ones at the end, so that neither has to be searched for.
 inline std::uint32_t make_posting(rare_kind kind, std::uint32_t ordinal)
 {
-    return static_cast<std::uint32_t>(kind) << kind_shift | ordinal;
+    const std::uint32_t start = static_cast<std::uint32_t>(kind) << kind_shift;
+    return kind == rare_kind::further ? start + (most_places - ordinal) : start + ordinal;
+}
+
+inline std::uint32_t ordinal_of(rare_kind kind, std::uint32_t posting)
+{
+    return (kind == rare_kind::further ? -posting : posting) & (most_places - 1);
 }
 
 struct rare_index_dimensions {
@@ -94,8 +101,8 @@ struct index_of_rare {
     std::size_t filter_mask;
     std::uint64_t* filter;   // a bit for each id, or for several: whether any row has it. Small enough for the cache
     std::uint32_t* starts;   // where each bucket starts in `postings`, and where the last one ends
-    float* needed;           // for each ordinal, the score that its row needs to be compared
-    std::uint32_t* postings; // kinds and ordinals, in ascending order within a bucket
+    float* needed;           // for each ordinal, the root of its row's norm; or if it has draws, -plan.least
+    std::uint32_t* postings; // sorted within a bucket
 };
 
 std::size_t index_bytes(const rare_index_dimensions& dimensions) noexcept;

@@ -158,7 +158,7 @@ void find_same(weighted_search& self)
     release(owner, leaders);
 }
 
-// Lists rows by descending norm, then by digest and row number. This is a heap sort, because std::sort() cannot be
+// Lists rows by ascending norm, then by digest and row number. This is a heap sort, because std::sort() cannot be
 // cancelled.
 void order_by_norm(weighted_part& part)
 {
@@ -166,7 +166,7 @@ void order_by_norm(weighted_part& part)
     host& owner = *rows.owner;
     const auto is_before = [&part](std::uint32_t a, std::uint32_t b) {
         if (part.norms[a] != part.norms[b])
-            return part.norms[a] > part.norms[b];
+            return part.norms[a] < part.norms[b];
         return part.digests[a] != part.digests[b] ? part.digests[a] < part.digests[b] : a < b;
     };
     std::uint32_t* const order = part.order;
@@ -210,19 +210,17 @@ rare_index_dimensions dimensions_from(const weighted_search& self, std::uint32_t
     return dimensions;
 }
 
-// Calls take(ordinal, row, id, kind) for all ids of the rows of the current part of the index, from the last ordinal to
-// the first.
+// Calls take(ordinal, row, id, kind) for all ids of the rows of the current part of the index, in the order of ordinals
+// or the other way round.
 template <typename Take>
-void each_id(weighted_search& self, Take&& take)
+void each_id(weighted_search& self, bool ascending, Take&& take)
 {
     const weighted_part& part = self.part;
     host& owner = *part.rows->owner;
     const shared_weights& shared = *part.shared;
-    for (std::uint32_t ordinal = shared.dimensions.rows; ordinal-- > 0;) {
-        report(owner,
-               "making the index of rare shingles",
-               shared.first + (shared.dimensions.rows - ordinal),
-               part.rows->count);
+    for (std::uint32_t done = 0; done < shared.dimensions.rows; done++) {
+        report(owner, "making the index of rare shingles", shared.first + done, part.rows->count);
+        const std::uint32_t ordinal = ascending ? done : shared.dimensions.rows - done - 1;
         const std::uint32_t row = part.order[shared.first + ordinal];
         const rare_plan plan = plan_at(self, shared.first + ordinal);
         std::uint32_t number = 0;
@@ -251,10 +249,13 @@ void index_rows(weighted_search& self, std::uint32_t from)
         return bucket_of(index, id, shared.crossing && row >= rows.first_count ? 1 : 0);
     };
     clear(owner, index.starts, buckets + 1);
-    for (std::uint32_t ordinal = 0; ordinal < shared.dimensions.rows; ordinal++)
-        index.needed[ordinal] = part.plans[part.order[from + ordinal]].needed * enough_score;
+    for (std::uint32_t ordinal = 0; ordinal < shared.dimensions.rows; ordinal++) {
+        const std::uint32_t row = part.order[from + ordinal];
+        const std::uint32_t draws = part.plans[row].least;
+        index.needed[ordinal] = draws > 0 ? -static_cast<float>(draws) : static_cast<float>(std::sqrt(part.norms[row]));
+    }
     clear(owner, index.filter, (index.filter_mask + 1) / 64);
-    each_id(self, [&](std::uint32_t, std::uint32_t row, std::uint32_t id, rare_kind) {
+    each_id(self, true, [&](std::uint32_t, std::uint32_t row, std::uint32_t id, rare_kind) {
         index.starts[bucket_for(row, id)]++;
         add_to_filter(index, id);
     });
@@ -267,11 +268,13 @@ void index_rows(weighted_search& self, std::uint32_t from)
         index.starts[i] = end;
     }
     assert(end == shared.dimensions.ids);
-    for (const rare_kind wanted : {rare_kind::drawn, rare_kind::further, rare_kind::first})
-        each_id(self, [&](std::uint32_t ordinal, std::uint32_t row, std::uint32_t id, rare_kind kind) {
-            if (kind == wanted)
-                index.postings[--index.starts[bucket_for(row, id)]] = make_posting(kind, ordinal);
-        });
+    for (const rare_kind wanted : {rare_kind::further, rare_kind::drawn, rare_kind::first})
+        each_id(self,
+                wanted == rare_kind::further,
+                [&](std::uint32_t ordinal, std::uint32_t row, std::uint32_t id, rare_kind kind) {
+                    if (kind == wanted)
+                        index.postings[--index.starts[bucket_for(row, id)]] = make_posting(kind, ordinal);
+                });
 }
 
 // Looks up all rows that may be near a row of the current part of the index, and keeps the pairs that are found.
@@ -282,7 +285,7 @@ void search_part(weighted_search& self)
     host& owner = *rows.owner;
     shared_weights& shared = *part.shared;
     shared_search& all = *rows.search;
-    const std::uint32_t count = shared.first + shared.dimensions.rows;
+    const std::uint32_t count = rows.count - shared.first;
     all.range_count = (count + rows_looked_up_at_once - 1) / rows_looked_up_at_once;
     expect_pairs(rows);
     const std::size_t bytes = index_bytes(shared.dimensions);

@@ -179,6 +179,20 @@ SELECT type, try_ids(type, expression) FROM (VALUES
     ('boolean[]', 'ARRAY[i > 4, i % 2 = 0, i % 4 > 1, i = 9]'))
     AS t (type, expression);
 
+-- Ids that differ are different ids, even if the source's collation equates them: 'A' tells nothing about 'a'.
+CREATE COLLATION ignoring_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+CREATE TABLE any_case (id text COLLATE ignoring_case PRIMARY KEY, body text);
+INSERT INTO any_case SELECT chr(96 + i), passage(i, 0) FROM generate_series(1, 8) i;
+CREATE INDEX ON any_case USING lsh (minhash(body));
+SELECT lsh_create_clusters('of_any_case', 'SELECT id, body FROM any_case');
+UPDATE any_case SET body = passage(CASE id WHEN 'b' THEN 4 ELSE 1 END, 0) WHERE id IN ('b', 'c');
+SELECT rows_changed, rows_added, differences('of_any_case', 'SELECT id, body FROM any_case')
+FROM lsh_refresh_clusters('of_any_case', changed => 'SELECT unnest(''{B,c}''::text[])');
+SELECT rows_changed, rows_added, differences('of_any_case', 'SELECT id, body FROM any_case')
+FROM lsh_refresh_clusters('of_any_case');
+DROP TABLE any_case, of_any_case;
+DROP COLLATION ignoring_case;
+
 -- Queries with signatures, with a domain over text, with a scope, with a rank, and over several tables.
 CREATE DOMAIN title AS varchar(2000) NOT NULL;
 CREATE TABLE parts (id int, body title, scope text, rank int,

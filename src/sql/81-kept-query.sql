@@ -15,7 +15,8 @@ COMMENT ON FUNCTION _lsh_kept_clusters(text, regtype, double precision, double p
     'lsh_clusters with the type of ids by its name, and the component of each row';
 
 CREATE FUNCTION _lsh_kept_query(query text, search_path text, origin text,
-    OUT id_type oid, OUT is_signature boolean, OUT has_scope boolean, OUT has_rank boolean, OUT relations bigint[])
+    OUT id_type oid, OUT equates_ids boolean, OUT is_signature boolean, OUT has_scope boolean, OUT has_rank boolean,
+    OUT relations bigint[])
     AS 'MODULE_PATHNAME', 'lsh_kept_query' LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION _lsh_kept_query(text, text, text) IS
     'which columns a query returns and which relations it reads, or an error that says what to mend';

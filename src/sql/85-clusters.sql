@@ -574,7 +574,9 @@ BEGIN
     FROM pg_type AS t JOIN pg_namespace AS n ON n.oid = typnamespace WHERE t.oid = k.ids;
     k.columns := concat(', q.content', CASE WHEN q.has_scope THEN ', q.scope' END);
     k.ranked_columns := concat(k.columns, CASE WHEN q.has_rank THEN ', q.rank' END);
-    k.source := concat('(SELECT CAST(q.id AS ', k.id_type, ') AS id', k.ranked_columns, ' FROM (', query,
+    -- Ids that the source's collation equates, such as 'a' and 'A', are different ids, as in the table's primary key.
+    k.source := concat('(SELECT CAST(q.id AS ', k.id_type, ')',
+        CASE WHEN q.equates_ids THEN ' COLLATE pg_catalog."default"' END, ' AS id', k.ranked_columns, ' FROM (', query,
         E'\n) AS q(id, content))');
     SELECT format('OPERATOR(%I.%s)', n.nspname, o.oprname) INTO k.equal
     FROM pg_attribute AS a JOIN pg_index AS i ON i.indrelid = a.attrelid AND i.indisprimary

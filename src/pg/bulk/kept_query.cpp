@@ -194,7 +194,7 @@ bool fits_note(const TriggerData& call)
 
 } // namespace
 
-// _lsh_kept_query(query, search_path, origin) -> (id_type, is_signature, has_scope, has_rank, relations)
+// _lsh_kept_query(query, search_path, origin) -> (id_type, equates_ids, is_signature, has_scope, has_rank, relations)
 MINHASH_FUNCTION(lsh_kept_query)
 {
     if (PG_ARGISNULL(arg_query) || PG_ARGISNULL(arg_path))
@@ -211,6 +211,7 @@ MINHASH_FUNCTION(lsh_kept_query)
     const auto* const source = static_cast<CachedPlanSource*>(linitial(SPI_plan_get_plan_sources(query.plan)));
     check_columns(call, source->resultDesc);
     const Datum relations = relations_of(source, outer);
+    const Oid collation = TupleDescAttr(source->resultDesc, 0)->attcollation;
     SPI_finish();
     leave(setting);
     const Oid id = getBaseType(call.wanted.id_type);
@@ -222,6 +223,7 @@ MINHASH_FUNCTION(lsh_kept_query)
     require_order(id, "Ids need an order.");
     return make_row(fcinfo,
                     {ObjectIdGetDatum(id),
+                     BoolGetDatum(OidIsValid(collation) && !get_collation_isdeterministic(collation)),
                      BoolGetDatum(!call.from_texts),
                      BoolGetDatum(call.scope_column > 0),
                      BoolGetDatum(call.rank_column > 0),

@@ -284,7 +284,13 @@ DROP TABLE ranked;
 SELECT try_rank('nr::money');
 DROP TABLE ranked;
 
--- The settings of a session do not matter.
+-- The settings of a session do not matter. (A new session reads the functions by its own settings.)
+\c -
+\set ECHO none
+\i :common
+\set ECHO all
+SET client_min_messages = warning;
+SET search_path = kept_settings, public;
 -- (PostgreSQL 19 has one fewer.)
 SELECT current_setting('server_version_num')::int < 190000 AS has_nonconforming_strings \gset
 \if :has_nonconforming_strings
@@ -297,6 +303,11 @@ SELECT rows_added FROM lsh_refresh_clusters('nonconforming', changed => 'SELECT 
 RESET standard_conforming_strings;
 RESET escape_string_warning;
 \endif
+SET datestyle = 'SQL, DMY';
+SELECT rows_added
+FROM lsh_create_clusters('by_day', $$SELECT id, body FROM docs WHERE date '31/12/2026' > '30/12/2026'$$);
+SELECT rows_changed FROM lsh_refresh_clusters('by_day');
+RESET datestyle;
 CREATE TYPE "f%1$s" AS (a int);
 SELECT rows_added, clusters_made FROM lsh_create_clusters('"100%s"', 'SELECT row(id)::"f%1$s", body FROM docs');
 UPDATE docs SET body = body || '%s' WHERE id = 2;

@@ -531,7 +531,7 @@ CREATE FUNCTION _lsh_kept_start_log(clusters regclass, k _lsh_kept) RETURNS text
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     to_log regclass := @extschema@._lsh_kept_to_log(clusters);
-    name text := regexp_replace(k.target, '("?)$', '_to_log\1'); -- the quote at the end, if there is one
+    name text := regexp_replace(k.target, '("?)$', E'_to_log\\1'); -- the quote at the end, if there is one
 BEGIN
     IF to_log IS NULL THEN
         EXECUTE format('CREATE TABLE %1$s (id %2$s PRIMARY KEY, cluster_id bigint
@@ -727,7 +727,7 @@ CREATE FUNCTION _lsh_refresh_clusters(clusters regclass, changed text, log text,
     OUT rows_added bigint, OUT rows_removed bigint, OUT rows_changed bigint, OUT clusters_made bigint,
     OUT clusters_joined bigint, OUT clusters_split bigint, OUT clusters_dissolved bigint)
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
-    SET extra_float_digits = 1 SET datestyle = 'ISO, YMD' SET intervalstyle = 'postgres' SET work_mem FROM CURRENT AS $$
+    SET extra_float_digits = 1 SET datestyle = 'ISO' SET intervalstyle = 'postgres' SET work_mem FROM CURRENT AS $$
 DECLARE
     began constant timestamptz := clock_timestamp();
     target text;
@@ -789,17 +789,17 @@ CREATE FUNCTION _lsh_create_clusters(clusters text, query text, threshold double
     fold boolean, bag boolean, seed bigint, method text, near_representative boolean, search_path text, apart text,
     singletons boolean, OUT rows_added bigint, OUT clusters_made bigint)
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
-    SET extra_float_digits = 1 SET datestyle = 'ISO, YMD' SET intervalstyle = 'postgres' AS $$
+    SET extra_float_digits = 1 SET datestyle = 'ISO' SET intervalstyle = 'postgres' AS $$
 DECLARE
     target text;
     state text;
     id_type regtype;
 BEGIN
     query := rtrim(query, E'; \t\n');
-    IF clusters ~* '^\s*(select|with|values|table)\s' THEN -- the query, where the name should be
+    IF clusters ~* E'^\\s*(select|with|values|table)\\s' THEN -- the query, where the name should be
         RAISE EXCEPTION 'lsh_create_clusters() takes the name of the table to make before the query'
             USING ERRCODE = 'invalid_parameter_value', HINT = format('Use SELECT * FROM lsh_create_clusters(%L, %L).',
-                CASE WHEN query ~ '^[a-z_]\w*$' THEN query ELSE 'article_clusters' END, clusters);
+                CASE WHEN query ~ E'^[a-z_]\\w*$' THEN query ELSE 'article_clusters' END, clusters);
     ELSIF clusters IS NULL OR query IS NULL OR search_path IS NULL OR threshold IS NULL
             OR near_representative IS NULL OR singletons IS NULL THEN
         RAISE EXCEPTION 'clusters, query, search_path, threshold, near_representative and singletons must not be NULL'
@@ -819,10 +819,10 @@ BEGIN
     ELSIF to_regclass(target) IS NOT NULL THEN
         RAISE EXCEPTION 'relation % already exists', target USING ERRCODE = 'duplicate_table',
             HINT = format('Choose a name for a new table: SELECT * FROM lsh_create_clusters(%L, %L).',
-                regexp_replace(clusters, '("?)$', '_clusters\1'), query);
+                regexp_replace(clusters, '("?)$', E'_clusters\\1'), query);
     END IF;
     id_type := (SELECT q.id_type FROM @extschema@._lsh_kept_query(query, search_path, CAST(NULL AS text)) AS q);
-    state := regexp_replace(target, '("?)$', '_settings\1');
+    state := regexp_replace(target, '("?)$', E'_settings\\1');
     EXECUTE format('CREATE TABLE %s (only_row boolean DEFAULT true PRIMARY KEY CHECK (only_row), query text NOT NULL,
         search_path text NOT NULL, apart text, threshold double precision NOT NULL, recall double precision,
         bands integer, rows integer, verify text, max_bucket integer, num_hashes integer, shingle_size integer,

@@ -19,6 +19,8 @@ perl -0777 -ne '
         if /\bAS\s+regclass\)\s+AS\s+text\)|::\s*regclass\s*::\s*text/i;
     push @wrong, "asks whether an id IS NULL, which is wrong of a row with a NULL field: use IS DISTINCT FROM NULL"
         if /(?:\bid|\$s)\s+IS\s+(?:NOT\s+)?NULL/i;
+    push @wrong, "has a backslash in a string without E, which means another string if standard_conforming_strings is off"
+        if /(?<![E\w\x27])\x27[^\x27\n]*\\[^\x27\n]*\x27/;
     while (/CREATE\s+(?:OR\s+REPLACE\s+)?(FUNCTION|AGGREGATE)\s+(\w+)(.*?);/gsi) {
         my ($kind, $name, $text) = ($1, $2, $3);
         push @wrong, "$name does not state whether it is PARALLEL SAFE"

@@ -333,21 +333,15 @@ planned_select plan_query(const char* query)
 
 SPIPlanPtr plan_without_workers(const planned_select& query) { return prepare(query.text, 0); }
 
-void run_select(const planned_select& query,
-                bulk_host& call,
-                void (*take_columns)(DestReceiver* self, int, TupleDesc columns),
-                bool (*take_row)(TupleTableSlot* row, DestReceiver* self))
+void run_select(const planned_select& query, bulk_host& call, columns_taker take_columns, row_taker take_row)
 {
     CachedPlan* const plan = SPI_plan_get_cached_plan(query.plan);
     run_part(linitial_node(PlannedStmt, plan->stmt_list), query, call, take_columns, take_row);
     ReleaseCachedPlan(plan, nullptr);
 }
 
-void run_part(PlannedStmt* part,
-              const planned_select& query,
-              bulk_host& call,
-              void (*take_columns)(DestReceiver* self, int, TupleDesc columns),
-              bool (*take_row)(TupleTableSlot* row, DestReceiver* self))
+void run_part(
+    PlannedStmt* part, const planned_select& query, bulk_host& call, columns_taker take_columns, row_taker take_row)
 {
     const auto ignore = [](DestReceiver*) {};
     // Any kind of destination except DestNone would do.

@@ -48,19 +48,17 @@ Call& call_of(DestReceiver* self)
 
 inline const QueryDesc& running_of(DestReceiver* self) { return *static_cast<row_receiver*>(self)->query; }
 
+// What a receiver does with the columns of the query, before the first row, and with each row.
+using columns_taker = void (*)(DestReceiver* self, int, TupleDesc columns);
+using row_taker = bool (*)(TupleTableSlot* row, DestReceiver* self);
+
 // Runs a query with the snapshot of the calling statement. (SPI could run the query, too, but it does not expose the
 // running plan, which start_rereading() needs.)
-void run_select(const planned_select& query,
-                bulk_host& call,
-                void (*take_columns)(DestReceiver* self, int, TupleDesc columns),
-                bool (*take_row)(TupleTableSlot* row, DestReceiver* self));
+void run_select(const planned_select& query, bulk_host& call, columns_taker take_columns, row_taker take_row);
 
 // The same for a part of a query's plan (split_into_scans()).
-void run_part(PlannedStmt* part,
-              const planned_select& query,
-              bulk_host& call,
-              void (*take_columns)(DestReceiver* self, int, TupleDesc columns),
-              bool (*take_row)(TupleTableSlot* row, DestReceiver* self));
+void run_part(
+    PlannedStmt* part, const planned_select& query, bulk_host& call, columns_taker take_columns, row_taker take_row);
 
 // A plan that runs. Until it ends, errors show its query, unless the query is internal.
 struct running_plan {

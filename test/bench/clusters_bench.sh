@@ -81,7 +81,7 @@ run -c 'DROP TABLE kept' -c 'DELETE FROM docs WHERE id > 50000' -c "INSERT INTO 
         (SELECT body FROM docs WHERE id = 1) || i FROM generate_series(1, 50000) AS i" -c 'VACUUM FULL ANALYZE docs' \
     -c "SELECT lsh_create_clusters('kept', 'SELECT id, body FROM docs')" >/dev/null
 measure 'lsh_clusters() of one cluster of 50,000' "${clusters/docs/docs WHERE id > $documents}" && cluster=$measured
-one_of_many() { # LABEL CHANGE
+one_of_many() { # LABEL CHANGE [BOUND]
     run -c 'BEGIN' -c "$2" -c "CREATE TEMP TABLE before (seconds float8)" -c "INSERT INTO before $cpu" \
         -c "$(refresh "SELECT $documents + 25000 UNION ALL SELECT $documents + 60000 UNION ALL SELECT 1
             UNION ALL SELECT $documents + generate_series(60001, 60010)
@@ -89,13 +89,14 @@ one_of_many() { # LABEL CHANGE
         -c "SELECT 'cpu', round((($cpu) - (SELECT seconds FROM before))::numeric, 2)" -c ROLLBACK |
         sed -n 's/^cpu|//p' >"$work/one"
     figure "$1" "$(cat "$work/one")" s
-    share 'lsh_clusters() of it' "$(cat "$work/one")" "$cluster" '<= 0.5'
+    share 'lsh_clusters() of it' "$(cat "$work/one")" "$cluster" "${3:-}"
 }
-one_of_many '  a new row joins it' "INSERT INTO docs SELECT $documents + 60000, body || 'x' FROM docs WHERE id = 1"
-one_of_many '  a row in it has changed' "UPDATE docs SET body = body || 'x' WHERE id = $documents + 25000"
-one_of_many '  a row in it is gone' "DELETE FROM docs WHERE id = $documents + 25000"
+one_of_many '  a new row joins it' "INSERT INTO docs SELECT $documents + 60000, body || 'x' FROM docs WHERE id = 1" \
+    '<= 0.5'
+one_of_many '  a row in it has changed' "UPDATE docs SET body = body || 'x' WHERE id = $documents + 25000" '<= 0.5'
+one_of_many '  a row in it is gone' "DELETE FROM docs WHERE id = $documents + 25000" '<= 0.5'
 one_of_many '  ten come, five go, one changes' "INSERT INTO docs SELECT $documents + g, body || 'x' || g FROM docs,
         generate_series(60001, 60010) AS g WHERE id = 1;
     DELETE FROM docs WHERE id BETWEEN $documents + 49996 AND $documents + 50000;
     UPDATE docs SET body = body || 'x' WHERE id = $documents + 25000"
-one_of_many '  its representative is gone' 'DELETE FROM docs WHERE id = 1'
+one_of_many '  its representative is gone' 'DELETE FROM docs WHERE id = 1' '<= 0.5'

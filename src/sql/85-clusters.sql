@@ -29,7 +29,7 @@ CREATE TYPE _lsh_kept AS (
     ids regtype,
     id_type text,            -- the name of that type, with its schema
     equal text,              -- the operator that compares ids
-    arguments text,          -- of lsh_pairs() and lsh_clusters(), from threshold to method
+    arguments text,          -- of lsh_clusters(), from threshold to method
     near boolean,
     apart text,              -- the query of verdicts: which rows a person has told apart
     is_told boolean,         -- only some rows are looked at
@@ -37,7 +37,7 @@ CREATE TYPE _lsh_kept AS (
     hash_seed bigint,
     contents bigint,         -- the XOR of all content_hash and of their number; NULL: don't compare
     lookup text,             -- the condition that finds candidates through an index; NULL: there is no index
-    similarity text,         -- of a row n and a row o; NULL: _lsh_kept_settled() cannot serve the settings
+    similarity text,         -- of a row n and a row o; NULL: all changes cluster their components again
     threshold double precision,
     rows_of_lookup double precision, -- how many rows can be read, signed and banded in the time of one lookup
     rows_expected double precision,
@@ -62,6 +62,19 @@ CREATE FUNCTION _lsh_kept_subset(k _lsh_kept, columns text, wanted text[]) RETUR
         quote_literal(wanted), ') AS pg_catalog.text[])) AS u(x)) AS r(id) ON q.id ', k.equal, ' r.id')
 $$;
 COMMENT ON FUNCTION _lsh_kept_subset(_lsh_kept, text, text[]) IS 'a SELECT of the rows of kept clusters that have these ids';
+
+-- A call of lsh_clusters(), as a FROM item.
+CREATE FUNCTION _lsh_kept_clustering(k _lsh_kept, source text, near_representative boolean, singletons boolean,
+    apart text) RETURNS text LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT concat('@extschema@._lsh_kept_clusters(CAST(', quote_literal(source), ' AS pg_catalog.text), CAST(',
+        quote_literal(k.id_type), ' AS pg_catalog.regtype), ', k.arguments, ', CAST(',
+        quote_literal(near_representative), ' AS pg_catalog.bool), CAST(', quote_literal(singletons),
+        ' AS pg_catalog.bool), CAST(', quote_nullable(apart), ' AS pg_catalog.text)) AS c(id ', k.id_type,
+        ', cluster_id ', k.id_type, ', representative ', k.id_type,
+        ', size pg_catalog.int8, similarity pg_catalog.float8, component ', k.id_type, ')')
+$$;
+COMMENT ON FUNCTION _lsh_kept_clustering(_lsh_kept, text, boolean, boolean, text) IS
+    'a FROM item: the clusters of rows of kept clusters';
 
 -- From the XOR of all rows' hashes, a refresh knows whether the table is as the last refresh has left it.
 CREATE FUNCTION _lsh_kept_row_hash(ids regtype, names text[]) RETURNS text
@@ -121,6 +134,7 @@ DECLARE
     statement text;
 BEGIN
     IF known IS NOT NULL THEN
+        -- A lookup reads all entries of the known rows, each in a tenth of the time that a row takes to be signed.
         EXECUTE format('SELECT count(*) / 10 FROM unnest((SELECT $1)) AS u(x) JOIN %s AS t ON t.component = u.x',
             k.target) INTO cost USING known;
     END IF;
@@ -133,12 +147,9 @@ BEGIN
                 LATERAL (SELECT o.id, o.id', is_fresh, ' AS is_fresh FROM ', k.source, ' AS o(id, content)
                     WHERE ', k.lookup, ' AND NOT o.id ', k.equal, ' n.id', condition, ') AS o
             GROUP BY 1, 2, 3')
-        ELSE concat('WITH c AS MATERIALIZED (SELECT c.id, c.component AS whole, c.id', is_fresh, ' AS is_fresh
-                FROM @extschema@._lsh_kept_clusters(CAST(', quote_literal(concat('SELECT q.id', k.columns, ' FROM ',
-                    k.source, ' AS q(id, content)')), ' AS pg_catalog.text), CAST(', quote_literal(k.id_type),
-                ' AS pg_catalog.regtype), ', k.arguments, ', false, false, CAST(NULL AS pg_catalog.text)) AS c(id ',
-                k.id_type, ', cluster_id ', k.id_type, ', representative ', k.id_type, ', size pg_catalog.int8,
-                similarity pg_catalog.float8, component ', k.id_type, '))
+        ELSE concat('WITH c AS MATERIALIZED (SELECT c.id, c.component AS whole, c.id', is_fresh, ' AS is_fresh FROM ',
+                @extschema@._lsh_kept_clustering(k, concat('SELECT q.id', k.columns, ' FROM ', k.source,
+                    ' AS q(id, content)'), false, false, CAST(NULL AS text)), ')
             SELECT f.x, o.component, CAST(NULL AS pg_catalog.text), CAST(0 AS pg_catalog.int8)
             FROM pg_catalog.unnest(CAST(', quote_literal(fresh), ' AS pg_catalog.text[])) AS f(x)
                 JOIN c AS n ON n.id ', k.equal, ' CAST(f.x AS ', k.id_type, ')
@@ -218,12 +229,8 @@ BEGIN
             dense_rank() OVER (ORDER BY c.component), CAST(c.representative AS text), c.similarity
             FROM @extschema@._lsh_kept_rows($1, $2) AS c(id ', k.id_type, ', cluster_id ', k.id_type,
                 ', representative ', k.id_type, ', similarity float8, component ', k.id_type, ')')
-            USING concat('SELECT c.id, c.cluster_id, c.representative, c.similarity, c.component
-            FROM @extschema@._lsh_kept_clusters(CAST(', quote_literal(source), ' AS pg_catalog.text), CAST(',
-            quote_literal(k.id_type), ' AS pg_catalog.regtype), ', k.arguments, ', CAST(', quote_literal(k.near),
-            ' AS pg_catalog.bool), true, CAST(', quote_nullable(k.apart), ' AS pg_catalog.text))
-            AS c(id ', k.id_type, ', cluster_id ', k.id_type, ', representative ', k.id_type, ', size pg_catalog.int8,
-                similarity pg_catalog.float8, component ', k.id_type, ')'), k.path;
+            USING concat('SELECT c.id, c.cluster_id, c.representative, c.similarity, c.component FROM ',
+                @extschema@._lsh_kept_clustering(k, source, k.near, true, k.apart)), k.path;
     END IF;
 END $$;
 COMMENT ON FUNCTION _lsh_kept_members(_lsh_kept, bigint[], text[]) IS 'the new clusters of some rows of kept clusters';

@@ -59,7 +59,7 @@ struct rare_lookup : weighted_part {
 constexpr double rounding = 1e-9;
 
 // The first ordinal whose row has more than this norm, or self.end.
-std::uint32_t first_place(const rare_lookup& self, double norm)
+std::uint32_t first_above(const rare_lookup& self, double norm)
 {
     const std::uint32_t* const order = self.order + self.shared->first;
     const std::uint32_t* const at =
@@ -67,11 +67,11 @@ std::uint32_t first_place(const rare_lookup& self, double norm)
     return static_cast<std::uint32_t>(at - order);
 }
 
-void find_places(rare_lookup& self, std::uint32_t position)
+void find_ordinals(rare_lookup& self, std::uint32_t position)
 {
     const double threshold = self.rows->task.threshold;
     self.end = std::min(position - self.shared->first, self.shared->dimensions.rows);
-    self.from = first_place(self, threshold * threshold * self.norms[self.order[position]] * (1 - rounding));
+    self.from = first_above(self, threshold * threshold * self.norms[self.order[position]] * (1 - rounding));
 }
 
 // Two rows share at least t·sqrt(ab). If the weight a·(1 - share) of the row remains, this is at least `part` of what
@@ -82,7 +82,7 @@ void find_steps(rare_lookup& self, std::array<std::uint32_t, steps_of_weight + 1
     for (std::uint32_t step = 0; step <= steps_of_weight; step++) {
         const double root = (1 - static_cast<double>(step) / steps_of_weight) / (part * self.rows->task.threshold);
         if (root < 1 && at > self.from)
-            at = first_place(self, root * root * norm * (1 + rounding));
+            at = first_above(self, root * root * norm * (1 + rounding));
         ordinals[step] = at;
     }
 }
@@ -252,7 +252,7 @@ void look_up_rare_row(rare_lookup& self, std::uint32_t position, found_pairs& fo
     const std::uint32_t row = self.order[position];
     if (rows.leader[row] != row)
         return;
-    find_places(self, position);
+    find_ordinals(self, position);
     if (self.from >= self.end)
         return;
     if (shared.dimensions.drawn < shared.dimensions.ids) {

@@ -66,7 +66,7 @@ choose_rarest(rare_choice& choice, host& owner, std::span<const std::uint64_t> l
 enum class rare_kind : std::uint32_t { first, drawn, further };
 
 constexpr int kind_shift = 30;
-constexpr std::uint32_t most_places = std::uint32_t{1} << kind_shift;
+constexpr std::uint32_t most_ordinals = std::uint32_t{1} << kind_shift;
 
 inline rare_kind kind_of(const rare_plan& plan, std::uint32_t number)
 {
@@ -78,12 +78,12 @@ inline rare_kind kind_of(const rare_plan& plan, std::uint32_t number)
 inline std::uint32_t make_posting(rare_kind kind, std::uint32_t ordinal)
 {
     const std::uint32_t start = static_cast<std::uint32_t>(kind) << kind_shift;
-    return kind == rare_kind::further ? start + (most_places - ordinal) : start + ordinal;
+    return kind == rare_kind::further ? start + (most_ordinals - ordinal) : start + ordinal;
 }
 
 inline std::uint32_t ordinal_of(rare_kind kind, std::uint32_t posting)
 {
-    return (kind == rare_kind::further ? -posting : posting) & (most_places - 1);
+    return (kind == rare_kind::further ? -posting : posting) & (most_ordinals - 1);
 }
 
 struct rare_index_dimensions {

@@ -196,7 +196,7 @@ rare_index_dimensions dimensions_from(const weighted_search& self, std::uint32_t
     constexpr std::uint64_t most = std::numeric_limits<std::int32_t>::max();
     const row_set& rows = *self.part.rows;
     rare_index_dimensions dimensions = {0, self.part.shared->crossing ? 2U : 1U, 0, 0};
-    while (from + dimensions.rows < rows.count && dimensions.rows < most_places) {
+    while (from + dimensions.rows < rows.count && dimensions.rows < most_ordinals) {
         pause(*rows.owner);
         const rare_plan plan = plan_at(self, from + dimensions.rows);
         rare_index_dimensions next = dimensions;

@@ -128,8 +128,8 @@ bool has_privilege(Oid table, Oid user, AclMode mode)
            pg_attribute_aclcheck_all(table, user, mode, ACLMASK_ALL) == ACLCHECK_OK;
 }
 
-// Whether a name, as the trigger functions have it, is that of the table and its schema. (How a name is quoted can
-// depend on a setting, quote_all_identifiers.)
+// Whether the name in a trigger function is still the name of the table, with its schema. Names are compared without
+// their quotes, because the setting quote_all_identifiers decides whether a name has any.
 bool is_name_of(const char* name, Oid table)
 {
     List* parts;

@@ -142,7 +142,7 @@ struct kept_texts {
     int constant;                        // which argument it is
     std::span<const std::uint8_t> value; // the argument's bytes; a constant may be a parameter, which can change
     exact_texts texts;
-    std::size_t distinct; // so many entries, the first ones, are the constant's
+    std::size_t distinct; // how many entries, at the beginning, are the constant's
     overlap sizes;        // before the other text is counted
 };
 

@@ -15,7 +15,9 @@ use Workers;
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init(allows_streaming => 1, extra => [ '--encoding=UTF8', '--locale=C.UTF-8' ]);
-$node->append_conf('postgresql.conf', "log_statement = none\njit = off\nsynchronize_seqscans = off\nmax_worker_processes = 10\nmax_parallel_workers = 8\nwal_keep_size = 4GB\n");
+# Checkpoints, which may come at any time, log nothing.
+$node->append_conf('postgresql.conf', "log_statement = none\nlog_checkpoints = off\ncheckpoint_warning = 0\njit = off\n"
+      . "synchronize_seqscans = off\nmax_worker_processes = 10\nmax_parallel_workers = 8\nwal_keep_size = 4GB\n");
 $node->start;
 # texts: 8 MB in families of three, some empty or NULL; same: all equal.
 $node->safe_psql('postgres', <<'SQL');

@@ -129,6 +129,40 @@ ALTER OPERATOR FAMILY lsh_equality_ops USING lsh ADD OPERATOR 4 = (real, double 
 SELECT t.* FROM pg_temp.try('real', 'id % 9 - 4.5', 'double precision') t;
 ALTER OPERATOR FAMILY lsh_equality_ops USING lsh DROP OPERATOR 4 (real, double precision);
 
+-- A column can also be compared as another type, which has other hashes: a type like citext as text, and text as char.
+SET client_min_messages = warning;
+CREATE TYPE caseless;
+CREATE FUNCTION caseless_in(cstring) RETURNS caseless LANGUAGE internal IMMUTABLE STRICT AS 'textin';
+CREATE FUNCTION caseless_out(caseless) RETURNS cstring LANGUAGE internal IMMUTABLE STRICT AS 'textout';
+CREATE TYPE caseless (INPUT = caseless_in, OUTPUT = caseless_out, LIKE = text, COLLATABLE = true);
+RESET client_min_messages;
+CREATE CAST (caseless AS text) WITHOUT FUNCTION AS IMPLICIT;
+CREATE CAST (text AS caseless) WITHOUT FUNCTION;
+CREATE FUNCTION caseless_eq(caseless, caseless) RETURNS boolean LANGUAGE sql IMMUTABLE STRICT
+    RETURN lower($1::text) = lower($2::text);
+CREATE FUNCTION caseless_hash(caseless) RETURNS int LANGUAGE sql IMMUTABLE STRICT RETURN hashtext(lower($1::text));
+CREATE OPERATOR = (FUNCTION = caseless_eq, LEFTARG = caseless, RIGHTARG = caseless, HASHES);
+CREATE OPERATOR CLASS caseless_ops DEFAULT FOR TYPE caseless USING hash AS
+    OPERATOR 1 =, FUNCTION 1 caseless_hash(caseless);
+CREATE FUNCTION pg_temp.try_as(type text, compared text, class text DEFAULT '', OUT rows bigint, OUT same boolean)
+    LANGUAGE plpgsql AS $$
+BEGIN
+    EXECUTE format('CREATE TEMP TABLE typed AS SELECT id, (ARRAY[''A'', ''A '', ''a''])[1 + id %% 3]::%s AS scope, sig
+        FROM tickets', type);
+    EXECUTE format('CREATE INDEX ON typed USING lsh (scope %s, sig)', class);
+    SELECT b.* INTO rows, same FROM pg_temp.both_ways(format('SELECT id FROM typed
+        WHERE scope::%s = ''A''::%1$s AND sig %% (SELECT sig FROM typed WHERE id = 13)', compared)) b;
+    DROP TABLE typed;
+END $$;
+SELECT v.*, t.* FROM (VALUES ('caseless', 'caseless'), ('caseless', 'text'), ('caseless', 'varchar'),
+    ('caseless', 'bpchar'), ('text', 'text'), ('text', 'bpchar'), ('varchar', 'bpchar'), ('bpchar', 'bpchar'),
+    ('bpchar', 'text'), ('bpchar', 'caseless')) AS v (type, compared), pg_temp.try_as(type, compared) AS t;
+CREATE OPERATOR CLASS caseless_ops DEFAULT FOR TYPE caseless USING lsh FAMILY lsh_equality_ops AS
+    OPERATOR 4 = (caseless, caseless);
+SELECT compared, t.* FROM unnest(ARRAY['caseless', 'text']) AS compared, pg_temp.try_as('caseless', compared) AS t;
+SELECT compared, t.* FROM unnest(ARRAY['bpchar', 'text']) AS compared,
+    pg_temp.try_as('text', compared, 'lsh_bpchar_ops') AS t;
+
 -- An index with the maximum number of columns, and with the signature in each position.
 CREATE FUNCTION pg_temp.try_wide(place int, OUT rows bigint, OUT same boolean) LANGUAGE plpgsql AS $$
 DECLARE
@@ -156,3 +190,5 @@ SELECT statement, pg_temp.error_of(statement) FROM unnest(ARRAY[
 DROP TABLE tickets, documents;
 DROP TYPE mood, place;
 DROP DOMAIN short;
+SET client_min_messages = warning;
+DROP TYPE caseless CASCADE;

@@ -26,10 +26,14 @@ bool can_be_equal(Relation index, int column)
     return OidIsValid(get_opfamily_member(index->rd_opfamily[column], type, type, equality));
 }
 
+// The type whose hash function is used. It may differ from the column's own type, which need only be one that
+// PostgreSQL compares by the same operator. For instance, a column of type citext is by default compared as text.
 std::uint32_t hash_value(Relation index, int column, Oid type, Datum value)
 {
+    if (!OidIsValid(type))
+        type = index->rd_opcintype[column];
     // If the operator takes values of several types, the value has the type of the column.
-    if (!OidIsValid(type) || IsPolymorphicType(type) || type == RECORDOID)
+    if (IsPolymorphicType(type) || type == RECORDOID)
         type = type_of(index, column);
     TypeCacheEntry* const entry = lookup_type_cache(type, TYPECACHE_HASH_PROC_FINFO);
     if (!OidIsValid(entry->hash_proc))
@@ -128,6 +132,14 @@ void notice_unique_scope(Relation heap, Relation index, const columns& columns)
                                 name),
                 errhint("Columns beside the signature are those in which rows must be equal. Leave the column out."));
     }
+}
+
+bool is_hashed_by(Relation index, int column, const ScanKeyData& key)
+{
+    const Oid left = index->rd_opcintype[column];
+    const Oid right = OidIsValid(key.sk_subtype) ? key.sk_subtype : left;
+    const Oid own = get_opfamily_member(index->rd_opfamily[column], left, right, equality);
+    return OidIsValid(own) && get_opcode(own) == key.sk_func.fn_oid;
 }
 
 std::uint32_t

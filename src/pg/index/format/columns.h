@@ -9,6 +9,10 @@
 #include "pg/index/format/format.h"
 #include "pg/similar/query.h"
 
+extern "C" {
+#include "access/skey.h"
+}
+
 namespace minhash::pg::index {
 
 // Strategy numbers of operators, besides those in similar/query.h.
@@ -34,6 +38,10 @@ columns columns_of(Relation index);
 // Raises a NOTICE if a column of the scope is unique in the table, or nearly so, because then (nearly) every row would
 // have a scope of its own.
 void notice_unique_scope(Relation heap, Relation index, const columns& columns);
+
+// Whether values that are equal by this key's operator have the same hash. The operator family is for all types, so
+// PostgreSQL also offers the operators of a type that the column is cast to, as in (text_column::bpchar = 'a').
+bool is_hashed_by(Relation index, int column, const ScanKeyData& key);
 
 // The hash of the values in the columns of the scope; 0 if there are no such columns. `types` has the types of the
 // values; null: the values have the types of the columns.

@@ -89,8 +89,8 @@ double share_fetched(PlannerInfo* root, const IndexOptInfo& info, double pages, 
 struct conditions {
     bool similar;        // whether there is a condition on the signature
     double threshold;    // the threshold of this condition, or a guess if it is not known
-    std::uint32_t equal; // a bit for each column that has an equality condition
-    List* scope;         // the equality conditions
+    std::uint32_t equal; // a bit for each column that has an equality condition by the operator of its class
+    List* scope;         // these equality conditions
 };
 
 conditions read_conditions(PlannerInfo* root, const IndexPath& path)
@@ -104,7 +104,12 @@ conditions read_conditions(PlannerInfo* root, const IndexPath& path)
             IsA(condition->clause, OpExpr) ? reinterpret_cast<const OpExpr*>(condition->clause) : nullptr;
         const Oid number = op != nullptr ? op->opno // otherwise x = ANY (...), with one scan per value
                                          : castNode(ScalarArrayOpExpr, condition->clause)->opno;
-        const int strategy = get_op_opfamily_strategy(number, path.indexinfo->opfamily[clause->indexcol]);
+        int strategy;
+        Oid left;
+        Oid right;
+        get_op_opfamily_properties(number, path.indexinfo->opfamily[clause->indexcol], false, &strategy, &left, &right);
+        if (strategy == equality && left != path.indexinfo->opcintype[clause->indexcol])
+            continue; // see is_hashed_by()
         if (strategy == equality) {
             found.equal |= 1u << clause->indexcol;
             found.scope = lappend(found.scope, condition);

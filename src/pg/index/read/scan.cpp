@@ -116,7 +116,7 @@ void take_keys(IndexScanDesc scan, scan_state& self)
             self.has_filter = true;
             break;
         case equality:
-            if ((known >> column & 1) != 0)
+            if ((known >> column & 1) != 0 || !is_hashed_by(scan->indexRelation, column, key))
                 break;
             known |= 1u << column;
             values[column] = key.sk_argument;

@@ -66,6 +66,14 @@ for my $calls (
     my $peak = peak($calls);
     cmp_ok($peak, '<', 50, sprintf '%.0f MB at most: %s', $peak, $calls);
 }
+# An insertion into an lsh index frees the signature that it fetched from outside of the row.
+$node->safe_psql('postgres', <<'SQL');
+CREATE TABLE far AS SELECT n * 0.5 AS scope, minhash(n::text, 1024) AS sig FROM generate_series(1, 2000) n;
+CREATE TABLE indexed (LIKE far);
+CREATE INDEX ON indexed USING lsh (scope, sig);
+SQL
+my $inserting = peak('1; INSERT INTO indexed SELECT far.* FROM far, generate_series(1, 10)');
+cmp_ok($inserting, '<', 50, sprintf '%.0f MB at most: 20,000 signatures of 4 kB are inserted', $inserting);
 # An lsh index build stays within maintenance_work_mem. Where there is room, it sorts runs of 262,144 rows in 8 MB.
 $node->safe_psql('postgres', <<'SQL');
 CREATE UNLOGGED TABLE signatures AS SELECT minhash(n::text, 16) AS sig FROM generate_series(1, 600000) n;

@@ -8,6 +8,7 @@
 extern "C" {
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
+#include "utils/memutils.h"
 #include "utils/rel.h"
 }
 
@@ -102,16 +103,7 @@ bool link_new_page(Relation index, insert_cache& cache, Buffer full, const std::
     return work;
 }
 
-} // namespace
-
-bool insert(Relation index,
-            Datum* values,
-            bool* nulls,
-            ItemPointer tid,
-            Relation heap,
-            IndexUniqueCheck unique,
-            bool unchanged,
-            IndexInfo* info)
+void insert_row(Relation index, const Datum* values, const bool* nulls, ItemPointerData tid)
 {
     insert_cache& cache = cache_of(index);
     const int column = cache.columns.signature;
@@ -137,13 +129,32 @@ bool insert(Relation index,
         buffer = lock_open_page(index, cache);
     }
     alignas(8) std::uint8_t record[most_record_bytes + 1];
-    make_record(cache.layout, null ? nullptr : &value, scope, *tid, record);
+    make_record(cache.layout, null ? nullptr : &value, scope, tid, record);
     if (!has_room(index, buffer, cache.layout)) {
         if (link_new_page(index, cache, buffer, record))
             merge_a_little(index);
-        return false;
+        return;
     }
     append_record(index, cache.layout, buffer, record);
+}
+
+} // namespace
+
+bool insert(Relation index,
+            Datum* values,
+            bool* nulls,
+            ItemPointer tid,
+            Relation heap,
+            IndexUniqueCheck unique,
+            bool unchanged,
+            IndexInfo* info)
+{
+    // A statement of many rows calls this in a memory context that lives until its end.
+    const MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "lsh insert", ALLOCSET_DEFAULT_SIZES);
+    const MemoryContext old = MemoryContextSwitchTo(context);
+    insert_row(index, values, nulls, *tid);
+    MemoryContextSwitchTo(old);
+    MemoryContextDelete(context);
     return false;
 }
 

@@ -31,6 +31,10 @@ CREATE FUNCTION some_signature() RETURNS minhash_signature VOLATILE LANGUAGE sql
     $$SELECT minhash(repeat(md5((random() * 300)::int::text), 2) || (random() * 3)::int, 512)$$;
 INSERT INTO docs (sig) SELECT some_signature() FROM generate_series(1, 500) i;
 CREATE INDEX docs_sig ON docs USING lsh (sig);
+-- Signatures outside of their rows: an insertion locks the table that they are in, and thereby learns of each VACUUM.
+CREATE TABLE far AS SELECT minhash(i::text, 1024) AS sig FROM generate_series(1, 500) i;
+CREATE TABLE copies (LIKE far);
+CREATE INDEX ON copies USING lsh (sig);
 -- Raises an error if index and table differ. Returns the number of rows that were found.
 CREATE FUNCTION verify() RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
@@ -84,6 +88,9 @@ if ($seconds > 60)
 my $verify = 'BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT verify(); COMMIT;';
 my @scripts = (
     [ $primary, 1, q{INSERT INTO docs (sig) SELECT some_signature() FROM generate_series(1, 20);} ],
+    [ $primary, 1, q{INSERT INTO copies SELECT sig FROM far;
+\sleep 300 ms} ],
+    [ $primary, 1, q{VACUUM ANALYZE copies;} ],
     [ $primary, 1, q{UPDATE docs SET sig = some_signature() WHERE id IN (SELECT id FROM docs ORDER BY random() LIMIT 10);} ],
     [ $primary, 1, q{DELETE FROM docs WHERE id IN (SELECT id FROM docs ORDER BY id LIMIT 40);
 \sleep 50 ms} ],

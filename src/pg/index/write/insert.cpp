@@ -105,10 +105,11 @@ bool link_new_page(Relation index, insert_cache& cache, Buffer full, const std::
 
 void insert_row(Relation index, const Datum* values, const bool* nulls, ItemPointerData tid)
 {
-    insert_cache& cache = cache_of(index);
-    const int column = cache.columns.signature;
-    const bool null = nulls[column];
-    const signature value = null ? signature{} : indexable_signature(index, values[column]);
+    const columns columns = cache_of(index).columns;
+    const bool null = nulls[columns.signature];
+    const signature value = null ? signature{} : indexable_signature(index, values[columns.signature]);
+    const std::uint32_t scope = hash_scope(index, columns, values, nulls);
+    insert_cache& cache = cache_of(index); // fetching and hashing values can lock relations, which may drop the cache
     if (cache.layout.banding.bands == 0)
         refresh(index, cache);
     if (cache.layout.banding.bands == 0 && !null) {
@@ -119,7 +120,6 @@ void insert_row(Relation index, const Datum* values, const bool* nulls, ItemPoin
     }
     if (!null)
         check_scheme(index, cache.layout, value);
-    const std::uint32_t scope = hash_scope(index, cache.columns, values, nulls);
     Buffer buffer = lock_open_page(index, cache);
     while (cache.layout.banding.bands == 0 && !is_bare(BufferGetPage(buffer)) &&
            used_bytes(BufferGetPage(buffer)) > 0) {

@@ -27,6 +27,7 @@ extern "C" {
 #include "utils/acl.h"
 #include "utils/guc.h"
 #include "utils/rel.h"
+#include "utils/selfuncs.h"
 #include "utils/snapmgr.h"
 #include "utils/tuplesort.h"
 #include "utils/wait_event.h"
@@ -57,9 +58,10 @@ extern "C" {
 #define vacuum_delay_point(analyze) vacuum_delay_point()
 #endif
 
-#if PG_VERSION_NUM < 170000 // 17 added an argument: whether stronger locks count, too
+#if PG_VERSION_NUM < 170000 // 17 added an argument: whether stronger locks count, too; the planner's state
 #define LockHeldByMe(tag, mode, or_stronger) LockHeldByMe(tag, mode)
 #define AmAutoVacuumWorkerProcess            IsAutoVacuumWorkerProcess
+#define estimate_array_length(root, array)   estimate_array_length(array)
 #endif
 
 #if PG_VERSION_NUM < 160000 // since 16, one function checks the owner of any object, another the privileges
@@ -272,6 +274,8 @@ void disable_path(Path& path)
     path.disabled_nodes = 2;
 #endif
 }
+
+double expected_length(PlannerInfo* root, Node* array) { return estimate_array_length(root, array); }
 
 Datum hand_out(const IndexAmRoutine& method)
 {

@@ -23,6 +23,7 @@ struct MinimalTupleData;
 struct Node;
 struct ParallelTableScanDescData;
 struct Path;
+struct PlannerInfo;
 struct PlanState;
 struct QueryDesc;
 struct RangeTblEntry;
@@ -116,6 +117,9 @@ void restrict_search_path();
 
 // Keeps the planner from using a path whose costs are already infinite. Before PostgreSQL 18, the costs are enough.
 void disable_path(Path& path);
+
+// How many values the planner expects in an array.
+double expected_length(PlannerInfo* root, Node* array);
 
 // What an access method's handler returns for `method`. For PostgreSQL 19 and later, this is `method` itself, which
 // must last as long as the process. For earlier versions, it is a copy that PostgreSQL frees.

@@ -91,19 +91,24 @@ struct conditions {
     double threshold;    // the threshold of this condition, or a guess if it is not known
     std::uint32_t equal; // a bit for each column that has an equality condition by the operator of its class
     List* scope;         // these equality conditions
+    double searches;     // how many searches there are: with x = ANY (...), one for each value
+    double scopes;       // how many different scopes they are in
 };
 
 conditions read_conditions(PlannerInfo* root, const IndexPath& path)
 {
-    conditions found = {false, similarity_threshold, 0, NIL};
+    conditions found = {false, similarity_threshold, 0, NIL, 1, 1};
     ListCell* cell;
     foreach (cell, path.indexclauses) {
         const IndexClause* const clause = lfirst_node(IndexClause, cell);
         RestrictInfo* const condition = linitial_node(RestrictInfo, clause->indexquals);
         const OpExpr* const op =
             IsA(condition->clause, OpExpr) ? reinterpret_cast<const OpExpr*>(condition->clause) : nullptr;
-        const Oid number = op != nullptr ? op->opno // otherwise x = ANY (...), with one scan per value
-                                         : castNode(ScalarArrayOpExpr, condition->clause)->opno;
+        const ScalarArrayOpExpr* const any = op == nullptr ? castNode(ScalarArrayOpExpr, condition->clause) : nullptr;
+        const Oid number = op != nullptr ? op->opno : any->opno;
+        const double values =
+            any == nullptr ? 1 : std::max(1.0, expected_length(root, static_cast<Node*>(lsecond(any->args))));
+        found.searches *= values;
         int strategy;
         Oid left;
         Oid right;
@@ -112,6 +117,7 @@ conditions read_conditions(PlannerInfo* root, const IndexPath& path)
             continue; // see is_hashed_by()
         if (strategy == equality) {
             found.equal |= 1u << clause->indexcol;
+            found.scopes *= values;
             found.scope = lappend(found.scope, condition);
         } else if (strategy != inequality && !found.similar) {
             found.similar = true;
@@ -204,9 +210,9 @@ void estimate_cost(PlannerInfo* root,
     const double tuples = std::max(info.tuples, 1.0);
     const bool has_keys = (columns.scope & ~given.equal) == 0;
     scan_plan plan = given.similar && has_keys ? plan_scan(given.threshold, layout.banding) : scan_plan{};
-    // The rows that are near are candidates, too.
-    const double near = *selectivity * tuples;
-    const double in_scope = size.records * share_of(given.scope);
+    // The costs of one search. The rows that are near are candidates, too.
+    const double near = *selectivity * tuples / given.searches;
+    const double in_scope = size.records * share_of(given.scope) / given.scopes;
     const double chance = expected_candidates(plan, in_scope);
     const double candidates = plan.depth == 0 ? size.records : std::min(chance + near, size.records);
     const bool compares_all = plan.depth == 0 || should_compare_all(size, candidates);
@@ -227,13 +233,13 @@ void estimate_cost(PlannerInfo* root,
         rest = work_of_candidates(size, in_scope);
         *pages += std::min(in_scope, size.record_pages) - size.record_pages + size.runs + size.tail_pages;
     }
-    const double fetched = share_fetched(root, info, *pages, loops);
-    *pages *= fetched;
+    const double fetched = share_fetched(root, info, *pages, loops * given.searches);
+    *pages *= fetched * given.searches;
     // Without ORDER BY, the first rows are returned before all candidates have been compared.
     const bool first_rows_early = plan.depth > 0 && path->indexorderbys == NIL && candidates > 0;
     const double first = first_rows_early ? std::min(1.0, first_candidates / candidates) : 1;
-    const double bands_cost = bands.pages * fetched + bands.cpu;
-    const double rest_cost = rest.pages * fetched + rest.cpu;
+    const double bands_cost = (bands.pages * fetched + bands.cpu) * given.searches;
+    const double rest_cost = (rest.pages * fetched + rest.cpu) * given.searches;
     *startup = bands_cost + first * rest_cost;
     *total = bands_cost + rest_cost;
     *total += *selectivity * tuples * (cpu_index_tuple_cost + cpu_operator_cost);

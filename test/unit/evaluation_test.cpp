@@ -16,6 +16,7 @@ std::vector<std::uint32_t> anchors;
 std::vector<bulk::setting> tried;
 std::size_t most_pairs;
 bulk::evaluation_result result;
+long helped; // how often workers helped
 
 void evaluate(engine_call& call)
 {
@@ -29,6 +30,7 @@ void run_evaluation(const problem& given)
     host.reporting = &host.always;
     engine_call call = {&host, &given, bulk_support::job::pairs, 0, {}};
     ASSERT_EQ(bulk_support::run(host, evaluate, call), bulk_support::finished);
+    helped += host.helped;
 }
 
 // Draws different rows in random order.
@@ -91,6 +93,7 @@ TEST(evaluation, counts_what_brute_force_counts)
         given.task.recall = bulk::truth_recall;
         given.task.threshold = round % 3 == 0 ? 0.8 : 0.3;
         given.task.max_bucket = 0;
+        given.workers = round % 4;
         const int hashes = given.task.scheme.num_hashes;
         const auto shapes =
             std::vector<minhash::banding>{{1, 1}, {hashes, 1}, {hashes / 3, 3}, {1, hashes}, given.task.banding};
@@ -104,6 +107,7 @@ TEST(evaluation, counts_what_brute_force_counts)
         ASSERT_EQ(result.anchors, anchors.size());
         check(given);
     }
+    EXPECT_GT(helped, 100);
 }
 
 // If there are more true pairs than there is room for, fewer anchors are used, but never only a few.
@@ -120,8 +124,9 @@ TEST(evaluation, uses_fewer_anchors_for_many_pairs)
     for (int i = 0; i < 300; i++)
         given.texts.push_back("one text that all rows have in common, and a number: " + std::to_string(i % 250));
     anchors = draw(random, given.count(), 260);
-    for (const std::size_t room : {30000, 1}) {
+    for (const std::size_t room : {30000, 30000, 30000, 1, 1}) {
         most_pairs = room;
+        given.workers = (given.workers + 1) % 3;
         tried = {{{13, 7}, 0, 0, 0, {}}, {{4, 32}, 0, 0, 0, {}}};
         run_evaluation(given);
         EXPECT_EQ(result.anchors, room == 1 ? 65u : 130u);

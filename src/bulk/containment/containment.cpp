@@ -6,10 +6,9 @@
 // If there are two queries, only rows of the first one are indexed. A step before the others marks their shingles, and
 // only marked shingles are counted, in rows of the second query. Apart from these few, a row of the second query is
 // only read to be looked up.
-#include "bulk/components/numbering.h"
 #include "bulk/containment/containment.h"
 #include "bulk/containment/part.h"
-#include "bulk/search/found_pairs.h"
+#include "bulk/search/indexed_rows.h"
 #include "bulk/tuning/choose_bands.h"
 
 #include "core/hash.h"
@@ -160,32 +159,12 @@ bool have_same_digests(const containment_part& self, std::uint32_t a, std::uint3
     return self.digests[a] == self.digests[b] && self.sizes[a] == self.sizes[b] && in_one_scope(rows, a, b);
 }
 
-// Lists rows by descending number of shingles, then by row number. This is a heap sort, because std::sort() cannot be
-// cancelled.
-void order_by_size(const row_set& rows, std::uint32_t* order)
-{
-    host& owner = *rows.owner;
-    auto* const heap = allocate<std::uint64_t>(owner, rows.count);
-    for (std::uint32_t row = 0; row < rows.count; row++) {
-        pause(owner);
-        heap[row] = make_entry(~set_size(rows, row), row);
-        std::push_heap(heap, heap + row + 1);
-    }
-    for (std::uint32_t left = rows.count; left-- > 0;) {
-        pause(owner);
-        std::pop_heap(heap, heap + left + 1);
-        order[left] = static_cast<std::uint32_t>(heap[left]);
-    }
-    release(owner, heap);
-}
-
 // The state of the search in the process that makes the call.
 struct containment_search {
     containment_part part;
     byte_store** witnesses; // for each member, the store of its witnesses
     pair_sink emit;
-    growing<byte_store*> of_parts; // for each part of the index, the pairs found with it, as positions
-    std::size_t parts;
+    pairs_of_parts found;
 };
 
 bool is_leader(const containment_search& self, std::uint32_t row) { return self.part.rows->leader[row] == row; }
@@ -194,36 +173,17 @@ bool is_leader(const containment_search& self, std::uint32_t row) { return self.
 // a step of their own, to make sure that the rows themselves are equal. Rows that are not indexed lead themselves.
 void find_same(containment_search& self)
 {
-    containment_part& part = self.part;
-    host& owner = *part.rows->owner;
+    const containment_part& part = self.part;
     row_set& rows = *part.rows;
-    const std::uint32_t indexed = part.shared->indexed;
-    std::uint32_t* const leaders = allocate<std::uint32_t>(owner, indexed); // the first row with each number
-    numbering numbers = start_numbering(owner);
-    std::iota(rows.leader + indexed, rows.leader + rows.count, indexed);
-    for (std::uint32_t row = 0; row < indexed; row++) {
-        pause(owner);
-        const auto hash = static_cast<std::uint32_t>(first_cell(part.digests[row]) >> 32);
-        const std::uint32_t count = numbers.count;
-        const std::uint32_t number =
-            number_of(numbers, hash, [&](std::uint32_t known) { return have_same_digests(part, leaders[known], row); });
-        if (number == count)
-            leaders[number] = row;
-        rows.leader[row] = leaders[number];
-    }
-    release(owner, numbers.entries);
+    const auto pause_first = [&rows](std::uint32_t) {
+        pause(*rows.owner);
+        return false;
+    };
+    find_leaders(rows, part.shared->indexed, part.digests, pause_first, [&part](std::uint32_t a, std::uint32_t b) {
+        return have_same_digests(part, a, b);
+    });
     do_step(rows, compare_same_of_units);
-
-    std::uint32_t* const last = leaders; // for each leader, the last row with this leader so far
-    std::fill_n(rows.next, rows.count, no_row);
-    for (std::uint32_t row = 0; row < indexed; row++) {
-        pause(owner);
-        const std::uint32_t leader = rows.leader[row];
-        if (leader != row)
-            rows.next[last[leader]] = row;
-        last[leader] = row;
-    }
-    release(owner, leaders);
+    link_same(rows);
 }
 
 // Chooses the rows of the next part of the index: from position `from` on, as many as fit into `room` bytes, but at
@@ -292,26 +252,6 @@ void index_rows(containment_search& self, std::uint32_t from, std::uint32_t end)
     make_index(owner, index);
 }
 
-// Looks up all rows that may contain a row of the current part of the index, and keeps the pairs that are found.
-void search_part(containment_search& self)
-{
-    containment_part& part = self.part;
-    host& owner = *part.rows->owner;
-    row_set& rows = *part.rows;
-    shared_containment& shared = *part.shared;
-    shared_search& all = *rows.search;
-    const std::uint32_t count = shared.crossing ? rows.count - rows.first_count : shared.first + shared.dimensions.rows;
-    all.range_count = (count + looked_up_at_once - 1) / looked_up_at_once;
-    expect_pairs(rows);
-    do_step(rows, look_up_units);
-    owner.release_shared(owner, shared.index);
-    byte_store* const store = open_store(*rows.budget, chunk_for(*rows.budget, self.parts + 1, found_chunk));
-    add(owner, self.of_parts, self.parts, store);
-    each_found(rows, [store](const found_pair& pair) { append(*store, &pair, sizeof(pair)); });
-    for (const shared_number number : {all.found, all.ranges})
-        owner.release_shared(owner, number);
-}
-
 // If there is only one query, first emits the pairs of equal rows. Then emits the pairs that were found with the index,
 // sorted by the position of the right row and then by the position of the left row. So the order does not depend on how
 // the index was split into parts.
@@ -324,10 +264,10 @@ void emit_found(containment_search& self)
             for (std::uint32_t b = leader; b != no_row; b = rows.next[b])
                 for (std::uint32_t a = rows.next[b]; a != no_row; a = rows.next[a])
                     emit_pair(rows, self.emit, {a, b, 1});
-    auto* const at = allocate<std::uint64_t>(*part.rows->owner, self.parts);
-    std::fill_n(at, self.parts, 0);
+    auto* const at = allocate<std::uint64_t>(*part.rows->owner, self.found.count);
+    std::fill_n(at, self.found.count, 0);
     const auto next_of = [&](std::size_t of_part) -> std::optional<found_pair> {
-        byte_store& store = *self.of_parts.values[of_part];
+        byte_store& store = *self.found.stores.values[of_part];
         if (at[of_part] == store.size / sizeof(found_pair))
             return std::nullopt;
         return fetch_value<found_pair>(store, at[of_part]);
@@ -336,7 +276,7 @@ void emit_found(containment_search& self)
         pause(*part.rows->owner);
         std::optional<found_pair> first;
         std::size_t from = 0;
-        for (std::size_t i = 0; i < self.parts; i++)
+        for (std::size_t i = 0; i < self.found.count; i++)
             if (const auto next = next_of(i); next && (!first || next->right < first->right)) {
                 first = next;
                 from = i;
@@ -381,7 +321,6 @@ void share_search(row_set& rows, bool crossing)
     expect_stores(rows, shared->witnesses);
     allocate_shared<std::uint32_t>(owner, shared->order, rows.count);
     rows.leader = allocate_shared<std::uint32_t>(owner, shared_of(rows).leader, rows.count);
-    rows.next = allocate<std::uint32_t>(owner, rows.count);
 }
 
 } // namespace
@@ -458,10 +397,13 @@ void find_contained_pairs(row_set& rows, bool crossing, pair_sink emit)
     if (crossing)
         std::iota(self.part.order, self.part.order + rows.count, 0);
     else
-        order_by_size(rows, self.part.order);
+        order_rows(rows, self.part.order, [sizes = self.part.sizes](std::uint32_t a, std::uint32_t b) {
+            return sizes[a] != sizes[b] ? sizes[a] > sizes[b] : a < b;
+        });
     for (std::uint32_t from = 0; from < shared.indexed; from += shared.dimensions.rows) {
         index_rows(self, from, shared.indexed);
-        search_part(self);
+        const std::uint32_t within = crossing ? rows.count - rows.first_count : from + shared.dimensions.rows;
+        look_up_in_part(rows, self.found, within, look_up_units, shared.index);
     }
     end_steps(rows);
     emit_found(self);

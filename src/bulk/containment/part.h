@@ -10,9 +10,6 @@ namespace minhash::bulk {
 step compare_same_of_units; // containment.cpp
 step look_up_units;         // look_up.cpp
 
-// When rows are looked up in the index, a process takes this many rows at a time.
-constexpr std::uint32_t looked_up_at_once = 64;
-
 // The state that all processes share. `order` lists the rows. The index and the found pairs identify a row by its
 // position in `order`, not by its number. In `order`, each row comes after all rows that may contain it. But if there
 // are two queries, the rows are listed in the order of their numbers.

@@ -7,8 +7,7 @@
 // still be met. Norms only grow from ordinal to ordinal, so for each share of the row's weight there is an ordinal
 // before which rows can be met.
 #include "bulk/components/union_find.h"
-#include "bulk/search/found_pairs.h"
-#include "bulk/weighted/look_up.h"
+#include "bulk/search/indexed_rows.h"
 #include "bulk/weighted/part.h"
 
 #include <algorithm>
@@ -297,9 +296,9 @@ void look_up_rare_units(row_set& rows)
     found_pairs found;
     start_found(found, rows);
     each_range(found, [&](std::uint32_t range) {
-        const std::uint32_t from = shared.first + range * rows_looked_up_at_once;
+        const std::uint32_t from = shared.first + range * looked_up_at_once;
         report(owner, "looking for near rows", from, rows.count);
-        for (std::uint32_t position = from; position < std::min(rows.count, from + rows_looked_up_at_once); position++)
+        for (std::uint32_t position = from; position < std::min(rows.count, from + looked_up_at_once); position++)
             look_up_rare_row(self, position, found);
     });
     end_found(found);

@@ -1,11 +1,9 @@
 // The process that makes the call: it divides the work into passes of counting and parts of the index, and finds equal
 // rows.
-#include "bulk/components/numbering.h"
 #include "bulk/components/union_find.h"
 #include "bulk/search/cluster_emitter.h"
-#include "bulk/search/found_pairs.h"
+#include "bulk/search/indexed_rows.h"
 #include "bulk/tuning/choose_bands.h"
-#include "bulk/weighted/look_up.h"
 #include "bulk/weighted/part.h"
 #include "bulk/weighted/weighted.h"
 
@@ -23,8 +21,7 @@ struct weighted_search {
     weighted_part part;
     byte_store** rare; // for each member, the store of its rows' rare shingles
     growing<std::uint32_t> ids;
-    growing<byte_store*> of_parts; // for each part of the index, the pairs found with it
-    std::size_t parts;
+    pairs_of_parts found;
 };
 
 void count_scopes(row_set& rows, shared_weights& shared)
@@ -75,7 +72,6 @@ shared_weights& share_search(row_set& rows, bool crossing)
     if (rows.task.scoped)
         count_scopes(rows, shared);
     rows.leader = allocate_shared<std::uint32_t>(owner, shared_of(rows).leader, rows.count);
-    rows.next = allocate<std::uint32_t>(owner, rows.count);
     return shared;
 }
 
@@ -128,57 +124,26 @@ void find_same(weighted_search& self)
 {
     weighted_part& part = self.part;
     row_set& rows = *part.rows;
-    host& owner = *rows.owner;
-    std::uint32_t* const leaders = allocate<std::uint32_t>(owner, rows.count); // the first row with each number
     growing<listed_shingle> buffer = {};
-    numbering numbers = start_numbering(owner);
-    for (std::uint32_t row = 0; row < rows.count; row++) {
-        report(owner, "looking for rows that are the same", row, rows.count);
-        rows.leader[row] = row;
-        if (part.singles[row] > 0)
-            continue;
-        const auto hash = static_cast<std::uint32_t>(first_cell(part.digests[row]) >> 32);
-        const std::uint32_t count = numbers.count;
-        const std::uint32_t number =
-            number_of(numbers, hash, [&](std::uint32_t known) { return are_equal(self, leaders[known], row, buffer); });
-        if (number == count)
-            leaders[number] = row;
-        rows.leader[row] = leaders[number];
-    }
-    release(owner, numbers.entries);
-    release(owner, buffer.values);
-    std::uint32_t* const last = leaders; // for each leader, the last row with this leader so far
-    for (std::uint32_t row = 0; row < rows.count; row++) {
-        const std::uint32_t leader = rows.leader[row];
-        if (leader != row)
-            rows.next[last[leader]] = row;
-        last[leader] = row;
-        rows.next[row] = no_row;
-    }
-    release(owner, leaders);
+    const auto is_alone = [&part, &rows](std::uint32_t row) {
+        report(*rows.owner, "looking for rows that are the same", row, rows.count);
+        return part.singles[row] > 0;
+    };
+    find_leaders(rows, rows.count, part.digests, is_alone, [&](std::uint32_t a, std::uint32_t b) {
+        return are_equal(self, a, b, buffer);
+    });
+    release(*rows.owner, buffer.values);
+    link_same(rows);
 }
 
-// Lists rows by ascending norm, then by digest and row number. This is a heap sort, because std::sort() cannot be
-// cancelled.
-void order_by_norm(weighted_part& part)
+// Lists rows by ascending norm, then by digest and row number.
+void order_by_norm(const weighted_part& part)
 {
-    const row_set& rows = *part.rows;
-    host& owner = *rows.owner;
-    const auto is_before = [&part](std::uint32_t a, std::uint32_t b) {
+    order_rows(*part.rows, part.order, [&part](std::uint32_t a, std::uint32_t b) {
         if (part.norms[a] != part.norms[b])
             return part.norms[a] < part.norms[b];
         return part.digests[a] != part.digests[b] ? part.digests[a] < part.digests[b] : a < b;
-    };
-    std::uint32_t* const order = part.order;
-    for (std::uint32_t row = 0; row < rows.count; row++) {
-        pause(owner);
-        order[row] = row;
-        std::push_heap(order, order + row + 1, is_before);
-    }
-    for (std::uint32_t left = rows.count; left > 0; left--) {
-        pause(owner);
-        std::pop_heap(order, order + left, is_before);
-    }
+    });
 }
 
 // What is indexed of the row at a position.
@@ -277,35 +242,12 @@ void index_rows(weighted_search& self, std::uint32_t from)
                 });
 }
 
-// Looks up all rows that may be near a row of the current part of the index, and keeps the pairs that are found.
-void search_part(weighted_search& self)
-{
-    weighted_part& part = self.part;
-    row_set& rows = *part.rows;
-    host& owner = *rows.owner;
-    shared_weights& shared = *part.shared;
-    shared_search& all = *rows.search;
-    const std::uint32_t count = rows.count - shared.first;
-    all.range_count = (count + rows_looked_up_at_once - 1) / rows_looked_up_at_once;
-    expect_pairs(rows);
-    const std::size_t bytes = index_bytes(shared.dimensions);
-    rows.budget->used += bytes;
-    do_step(rows, look_up_rare_units);
-    rows.budget->used -= bytes;
-    owner.release_shared(owner, shared.index);
-    byte_store* const store = open_store(*rows.budget, chunk_for(*rows.budget, self.parts + 1, found_chunk));
-    add(owner, self.of_parts, self.parts, store);
-    each_found(rows, [store](const found_pair& pair) { append(*store, &pair, sizeof(pair)); });
-    for (const shared_number number : {all.found, all.ranges})
-        owner.release_shared(owner, number);
-}
-
 // Calls take(pair) for each pair of leaders that was found.
 template <typename Take>
 void each_near(weighted_search& self, Take&& take)
 {
-    for (std::size_t i = 0; i < self.parts; i++) {
-        byte_store& store = *self.of_parts.values[i];
+    for (std::size_t i = 0; i < self.found.count; i++) {
+        byte_store& store = *self.found.stores.values[i];
         each_piece<found_pair>(store, 0, store.size, [&take](std::span<const found_pair> pairs) {
             for (const found_pair& pair : pairs)
                 take(pair);
@@ -332,7 +274,8 @@ weighted_search search(row_set& rows, bool crossing, bool for_clusters)
     }
     for (std::uint32_t from = 0; from < rows.count; from += shared.dimensions.rows) {
         index_rows(self, from);
-        search_part(self);
+        const std::size_t bytes = index_bytes(shared.dimensions);
+        look_up_in_part(rows, self.found, rows.count - from, look_up_rare_units, shared.index, bytes);
     }
     end_steps(rows);
     return self;

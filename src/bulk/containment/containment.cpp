@@ -8,7 +8,6 @@
 // only read to be looked up.
 #include "bulk/containment/containment.h"
 #include "bulk/containment/part.h"
-#include "bulk/search/indexed_rows.h"
 #include "bulk/tuning/choose_bands.h"
 
 #include "core/hash.h"
@@ -24,8 +23,6 @@ namespace {
 
 constexpr std::uint32_t counted_at_once = 64;
 constexpr std::uint32_t rows_at_once = 256;
-
-constexpr int member_shift = 48; // in a witness_at entry, the bits from this one up are the member
 
 // The number of plans in the cache. The lowest bits of a set's size choose the cache entry for this size.
 constexpr std::size_t kept_plans = 1024;
@@ -50,11 +47,6 @@ containment_part start_part(row_set& rows)
     made.plans = allocate<size_plan>(*rows.owner, kept_plans);
     std::fill_n(made.plans, kept_plans, size_plan{});
     return made;
-}
-
-std::uint64_t salt_of(const row_set& rows, std::uint32_t row)
-{
-    return rows.task.scoped ? (rows.scopes.values[row] + std::uint64_t{1}) * 0x9E3779B97F4A7C15 : 0;
 }
 
 void read_row(containment_part& self, std::uint32_t row)
@@ -140,7 +132,7 @@ void record_row(containment_part& self, witness_choice& choice, byte_store& stor
     const auto size = static_cast<std::uint32_t>(self.set.count);
     self.sizes[row] = size;
     self.digests[row] = digest;
-    self.witness_at[row] = std::uint64_t{self.rows->member} << member_shift | store.size;
+    self.witness_at[row] = offset_in_stores(self.rows->member, store.size);
     const auto tags = choose_witnesses(choice, self.classes, self.set, salt_of(*self.rows, row), plan_for(self, size));
     append(store, tags.data(), tags.size_bytes());
 }
@@ -163,6 +155,7 @@ bool have_same_digests(const containment_part& self, std::uint32_t a, std::uint3
 struct containment_search {
     containment_part part;
     byte_store** witnesses; // for each member, the store of its witnesses
+    growing<std::uint32_t> tags;
     pair_sink emit;
     pairs_of_parts found;
 };
@@ -236,13 +229,8 @@ void index_rows(containment_search& self, std::uint32_t from, std::uint32_t end)
         row_witnesses& note = index.notes[ordinal] = {tags, 0};
         if (is_leader(self, row)) {
             const witness_plan& plan = plan_for(part, part.sizes[row]).witnesses;
-            const std::uint64_t at = part.witness_at[row];
-            byte_store& store = *self.witnesses[at >> member_shift];
-            const std::size_t bytes = plan.count * sizeof(std::uint32_t);
-            std::uint32_t* const to = index.tags + tags;
-            if (const void* const lie = fetch(store, at & ((std::uint64_t{1} << member_shift) - 1), bytes, to);
-                lie != to)
-                std::memcpy(to, lie, bytes);
+            const auto mine = fetch_values(self.witnesses, part.witness_at[row], plan.count, self.tags, owner);
+            std::copy(mine.begin(), mine.end(), index.tags + tags);
             note.least = plan.least;
             tags += plan.count;
         }

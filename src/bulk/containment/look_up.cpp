@@ -7,7 +7,6 @@
 // is compared thousands of times. So the shingles of a row that has been compared a few times are kept, the rarest
 // first: of two rows that are far from each other, a few dozen rare shingles show it.
 #include "bulk/containment/part.h"
-#include "bulk/search/indexed_rows.h"
 
 #include "core/kernels.h"
 #include "core/overlap.h"

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "bulk/containment/witnesses.h"
-#include "bulk/rows/steps.h"
+#include "bulk/search/indexed_rows.h"
 
 namespace minhash::bulk {
 
@@ -27,7 +27,7 @@ struct shared_containment {
     shared_number sizes;      // the number of distinct shingles of each indexed row
     shared_number digests;    // for each indexed row, a digest of its set: equal sets have equal digests
     shared_number witnesses;  // for each member, what other processes need to open its store of witness tags
-    shared_number witness_at; // where each indexed row's tags are: the member, and the offset in the member's store
+    shared_number witness_at; // where each indexed row's tags are (offset_in_stores())
     std::uint64_t most_mark;  // the largest mark of all witnesses; atomic
     shared_number order;
 
@@ -60,10 +60,6 @@ struct containment_part {
 
 // Call this at the beginning of a process's part of a step.
 containment_part start_part(row_set& rows);
-
-// A number to mix into the shingles of a row. It depends on the row's scope. So two rows of different scopes have a
-// mixed shingle in common only by chance.
-std::uint64_t salt_of(const row_set& rows, std::uint32_t row);
 
 // Reads a row, which becomes the current one.
 void read_row(containment_part& self, std::uint32_t row);

@@ -15,6 +15,34 @@ namespace minhash::bulk {
 // A process takes this many rows at a time to look them up.
 constexpr std::uint32_t looked_up_at_once = 64;
 
+// A number to mix into the shingles of a row. It depends on the row's scope. So two rows of different scopes have a
+// mixed shingle in common only by chance.
+inline std::uint64_t salt_of(const row_set& rows, std::uint32_t row)
+{
+    return rows.task.scoped ? (rows.scopes.values[row] + std::uint64_t{1}) * 0x9E3779B97F4A7C15 : 0;
+}
+
+// Where a row's bytes are in the stores of the members: the member, and from this bit down the offset.
+constexpr int member_shift = 48;
+
+inline std::uint64_t offset_in_stores(std::uint32_t member, std::uint64_t offset)
+{
+    return std::uint64_t{member} << member_shift | offset;
+}
+
+template <typename Value>
+std::span<const Value>
+fetch_values(byte_store* const* stores, std::uint64_t at, std::size_t count, growing<Value>& buffer, host& owner)
+{
+    if (count == 0)
+        return {};
+    byte_store& store = *stores[at >> member_shift];
+    const std::uint64_t offset = at & ((std::uint64_t{1} << member_shift) - 1);
+    if (!in_place(store, offset, count * sizeof(Value)))
+        grow(owner, buffer, 0, count);
+    return {static_cast<const Value*>(fetch(store, offset, count * sizeof(Value), buffer.values)), count};
+}
+
 // Lists all rows in an order. This is a heap sort, because std::sort() cannot be cancelled.
 template <typename Compare>
 void order_rows(const row_set& rows, std::uint32_t* order, Compare&& is_before)

@@ -6,7 +6,6 @@
 // At the end of a pass, the shingles that several rows have are sorted by their keys, and their ids are assigned in
 // this order. So ids depend neither on the secret of hash tables nor on the order of the rows, nor on how large the
 // ranges are.
-#include "bulk/search/found_pairs.h"
 #include "bulk/weighted/part.h"
 
 #include <algorithm>

@@ -1,6 +1,5 @@
 // The lists of rows: what each row has of the shingles that several rows have. Each pass of counting adds to them.
 // After the last pass, the norms of rows are known, and what is indexed of each row is chosen.
-#include "bulk/search/found_pairs.h"
 #include "bulk/weighted/part.h"
 
 #include "core/hash.h"
@@ -41,7 +40,7 @@ std::size_t read_keys(weighted_part& self, std::uint32_t row)
     const std::span<const std::uint64_t> elements = self.set.elements();
     assert(self.set.count > 0 && self.set.count == elements.size());
     grow(owner, self.keys, 0, elements.size());
-    const std::uint64_t salt = rows.task.scoped ? (rows.scopes.values[row] + std::uint64_t{1}) * 0x9E3779B97F4A7C15 : 0;
+    const std::uint64_t salt = salt_of(rows, row);
     const counted_range range = self.shared->range;
     std::uint64_t* const keys = self.keys.values;
     std::size_t count = 0;

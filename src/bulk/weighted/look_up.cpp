@@ -7,7 +7,6 @@
 // still be met. Norms only grow from ordinal to ordinal, so for each share of the row's weight there is an ordinal
 // before which rows can be met.
 #include "bulk/components/union_find.h"
-#include "bulk/search/indexed_rows.h"
 #include "bulk/weighted/part.h"
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 // a step.
 #pragma once
 
-#include "bulk/rows/steps.h"
+#include "bulk/search/indexed_rows.h"
 #include "bulk/sets/distinct_elements.h"
 #include "bulk/weighted/rarest.h"
 
@@ -127,27 +127,6 @@ inline weighted_part start_part(row_set& rows)
 // Reads a row, and writes the keys of its shingles that belong to the current pass to self.keys. Returns how many there
 // are.
 std::size_t read_keys(weighted_part& self, std::uint32_t row);
-
-// Where a row's bytes are in the stores of the members.
-constexpr int member_shift = 48;
-
-inline std::uint64_t offset_in_stores(std::uint32_t member, std::uint64_t offset)
-{
-    return std::uint64_t{member} << member_shift | offset;
-}
-
-template <typename Value>
-std::span<const Value>
-fetch_values(byte_store* const* stores, std::uint64_t at, std::size_t count, growing<Value>& buffer, host& owner)
-{
-    if (count == 0)
-        return {};
-    byte_store& store = *stores[at >> member_shift];
-    const std::uint64_t offset = at & ((std::uint64_t{1} << member_shift) - 1);
-    if (!in_place(store, offset, count * sizeof(Value)))
-        grow(owner, buffer, 0, count);
-    return {static_cast<const Value*>(fetch(store, offset, count * sizeof(Value), buffer.values)), count};
-}
 
 // The list of a row. It is valid until the next call with the same buffer.
 inline std::span<const listed_shingle>

@@ -2,7 +2,6 @@
 // rows.
 #include "bulk/components/union_find.h"
 #include "bulk/search/cluster_emitter.h"
-#include "bulk/search/indexed_rows.h"
 #include "bulk/tuning/choose_bands.h"
 #include "bulk/weighted/part.h"
 #include "bulk/weighted/weighted.h"

@@ -186,7 +186,9 @@ SELECT statement, pg_temp.error_of(statement) FROM unnest(ARRAY[
     'CREATE INDEX ON tickets USING lsh (customer)',
     'CREATE INDEX ON tickets USING lsh (sig, sig)',
     'CREATE INDEX ON tickets USING lsh (customer, sig) INCLUDE (id)',
-    'CREATE INDEX ON tickets USING lsh (point(id, id), sig)']) statement;
+    'CREATE INDEX ON tickets USING lsh (point(id, id), sig)',
+    'CREATE TABLE spots (points point[], sig minhash_signature, EXCLUDE USING lsh (points WITH =, sig WITH %))'
+    ]) statement;
 DROP TABLE tickets, documents;
 DROP TYPE mood, place;
 DROP DOMAIN short;

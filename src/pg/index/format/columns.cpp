@@ -26,9 +26,9 @@ bool can_be_equal(Relation index, int column)
     return OidIsValid(get_opfamily_member(index->rd_opfamily[column], type, type, equality));
 }
 
-// The type whose hash function is used. It may differ from the column's own type, which need only be one that
-// PostgreSQL compares by the same operator. For instance, a column of type citext is by default compared as text.
-std::uint32_t hash_value(Relation index, int column, Oid type, Datum value)
+// The hash function of a type; of the column's own if none is given. This need not be the type of the column, only one
+// that PostgreSQL compares by the same operator. For instance, a column of type citext is by default compared as text.
+FmgrInfo& hash_function(Relation index, int column, Oid type = InvalidOid)
 {
     if (!OidIsValid(type))
         type = index->rd_opcintype[column];
@@ -40,7 +40,13 @@ std::uint32_t hash_value(Relation index, int column, Oid type, Datum value)
         ereport(ERROR,
                 errcode(ERRCODE_UNDEFINED_FUNCTION),
                 errmsg("could not identify a hash function for type %s", format_type_be(type)));
-    return DatumGetUInt32(FunctionCall1Coll(&entry->hash_proc_finfo, index->rd_indcollation[column], value));
+    return entry->hash_proc_finfo;
+}
+
+std::uint32_t hash_value(Relation index, int column, Oid type, Datum value)
+{
+    return DatumGetUInt32(
+        FunctionCall1Coll(&hash_function(index, column, type), index->rd_indcollation[column], value));
 }
 
 // Whether a unique index guarantees that all values of a column differ.
@@ -132,6 +138,13 @@ void notice_unique_scope(Relation heap, Relation index, const columns& columns)
                                 name),
                 errhint("Columns beside the signature are those in which rows must be equal. Leave the column out."));
     }
+}
+
+void require_hashes(Relation index, const columns& columns)
+{
+    for (int column = 0; column < IndexRelationGetNumberOfKeyAttributes(index); column++)
+        if (columns.in_scope(column))
+            (void)hash_function(index, column);
 }
 
 bool is_hashed_by(Relation index, int column, const ScanKeyData& key)

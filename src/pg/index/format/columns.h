@@ -39,6 +39,9 @@ columns columns_of(Relation index);
 // have a scope of its own.
 void notice_unique_scope(Relation heap, Relation index, const columns& columns);
 
+// An ERROR if a column of the scope has a type without a hash function, such as an array of points.
+void require_hashes(Relation index, const columns& columns);
+
 // Whether values that are equal by this key's operator have the same hash. The operator family is for all types, so
 // PostgreSQL also offers the operators of a type that the column is cast to, as in (text_column::bpchar = 'a').
 bool is_hashed_by(Relation index, int column, const ScanKeyData& key);

@@ -107,7 +107,9 @@ meta make_meta(Relation index)
     fresh.next_id = 2;
     fresh.tail_first = fresh.tail_last = meta_block + 1; // the first page of the tail has the id 1
     fresh.tail_pages = 1;
-    fresh.scope_bytes = columns_of(index).scope == 0 ? 0 : scope_hash_bytes;
+    const columns columns = columns_of(index);
+    require_hashes(index, columns);
+    fresh.scope_bytes = columns.scope == 0 ? 0 : scope_hash_bytes;
     fresh.threshold = constraint_threshold(index);
     return fresh;
 }

@@ -253,9 +253,8 @@ COMMENT ON FUNCTION _lsh_kept_unique(text) IS 'fails if the query of kept cluste
 CREATE FUNCTION _lsh_kept_result(k _lsh_kept, told text[],
     OUT id text, OUT content_hash bigint, OUT is_fresh boolean, OUT was_here boolean, OUT old_cluster bigint,
     OUT old_representative text, OUT old_similarity double precision, OUT old_component bigint, OUT old_hash bigint,
-    OUT heir_cluster bigint, OUT counts boolean, OUT is_made boolean,
-    OUT cluster_id bigint, OUT representative text, OUT similarity double precision, OUT component bigint)
-    RETURNS SETOF record
+    OUT heir_cluster bigint, OUT counts boolean, OUT cluster_id bigint, OUT representative text,
+    OUT similarity double precision, OUT component bigint) RETURNS SETOF record
     LANGUAGE sql STABLE PARALLEL UNSAFE ROWS 100 SET search_path = pg_catalog, pg_temp SET enable_mergejoin = off AS $$
 WITH RECURSIVE changes AS MATERIALIZED (
     SELECT * FROM @extschema@._lsh_kept_changes(k, told)
@@ -277,9 +276,8 @@ WITH RECURSIVE changes AS MATERIALIZED (
     -- Comparing many rows with many representatives would take longer than clustering the component again.
     SELECT j.id, h.cluster_id, j.representative, j.similarity, j.row_count, h.component
     FROM (SELECT array_agg(id) AS ids, array_agg(representative) AS heads
-          FROM (SELECT id, component, count(*) OVER (PARTITION BY component) AS rows
-                FROM (SELECT id, min(component) AS component FROM near GROUP BY id
-                      HAVING count(DISTINCT component) = 1) AS s) AS n JOIN heads AS h USING (component)
+          FROM (SELECT id, min(component) AS component, count(*) OVER (PARTITION BY min(component)) AS rows
+                FROM near GROUP BY id HAVING count(DISTINCT component) = 1) AS n JOIN heads AS h USING (component)
           WHERE NOT is_changed AND n.rows * clusters <= rows_of_component + 100) AS p,
         LATERAL @extschema@._lsh_kept_joined(k, ids, heads) AS j JOIN heads AS h USING (representative)
 ), restless AS (
@@ -293,24 +291,19 @@ WITH RECURSIVE changes AS MATERIALIZED (
          WHERE h.component = old_component AND clusters = 1 AND is_near AND NOT is_changed))
     UNION SELECT j.component -- so that it can get the number of a cluster whose rows join it
     FROM restless AS r JOIN changes AS c ON c.old_component = r.component JOIN joined AS j USING (id)
-), settled AS MATERIALIZED (
-    SELECT c.*, j.cluster_id, j.representative, j.similarity, j.component
+), sorted AS MATERIALIZED (
+    SELECT c.*, NOT k.everything AND c.is_here = (j.component IS NOT NULL) AND NOT EXISTS (
+            SELECT FROM restless AS r WHERE r.component = coalesce(j.component, c.old_component)) AS is_settled,
+        c.was_here AND NOT k.everything
+            AND NOT EXISTS (SELECT FROM restless AS r WHERE r.component = c.old_component) AS has_left
     FROM changes AS c LEFT JOIN joined AS j USING (id)
-    WHERE NOT k.everything AND c.is_here = (j.component IS NOT NULL) AND NOT EXISTS (SELECT FROM restless AS r
-        WHERE r.component = CASE WHEN c.is_here THEN j.component ELSE c.old_component END)
-), unsettled AS MATERIALIZED (
-    SELECT c.*, was_here AND NOT k.everything
-        AND NOT EXISTS (SELECT FROM restless WHERE component = old_component) AS has_left
-    FROM changes AS c WHERE NOT EXISTS (SELECT FROM settled AS s WHERE s.id = c.id)
-), touched AS MATERIALIZED (
-    SELECT array_agg(component) AS components FROM restless
 ), region AS MATERIALIZED (
-    SELECT * FROM unsettled
-    UNION ALL SELECT r.*, false FROM touched, LATERAL @extschema@._lsh_kept_region(k, components) AS r
-        WHERE NOT EXISTS (SELECT FROM unsettled AS u WHERE u.id = r.id AND u.was_here)
+    SELECT * FROM sorted
+    UNION ALL SELECT r.*, false, false FROM @extschema@._lsh_kept_region(k, ARRAY(SELECT component FROM restless)) AS r
+    WHERE NOT EXISTS (SELECT FROM sorted AS s WHERE s.id = r.id AND s.was_here)
 ), members AS MATERIALIZED (
-    SELECT m.* FROM touched, LATERAL @extschema@._lsh_kept_members(k, components,
-        ARRAY(SELECT id FROM unsettled WHERE (has_left OR NOT was_here) AND NOT k.everything)) AS m
+    SELECT * FROM @extschema@._lsh_kept_members(k, ARRAY(SELECT component FROM restless),
+        ARRAY(SELECT id FROM sorted WHERE (has_left OR NOT was_here) AND NOT is_settled AND NOT k.everything))
 ), placed AS MATERIALIZED (
     SELECT r.*, m.key, m.representative, m.similarity FROM region AS r LEFT JOIN members AS m USING (id)
 ), parts AS MATERIALIZED (
@@ -321,27 +314,21 @@ WITH RECURSIVE changes AS MATERIALIZED (
 ), heirs AS MATERIALIZED (
     SELECT DISTINCT ON (old_cluster) old_cluster, key FROM parts ORDER BY old_cluster, same_rows DESC, rows DESC, key
 ), numbers AS MATERIALIZED (
-    SELECT key, is_made, cluster_id, min(cluster_id) OVER (PARTITION BY component_key) AS component
-    FROM (SELECT key, component_key, oldest IS NULL AS is_made,
-              coalesce(oldest, k.last_cluster_id + row_number() OVER (PARTITION BY oldest IS NULL ORDER BY key))
-                  AS cluster_id
-          FROM (SELECT m.key, m.component_key, min(h.old_cluster) AS oldest
-                FROM (SELECT DISTINCT key, component_key FROM members) AS m LEFT JOIN heirs AS h USING (key)
-                GROUP BY m.key, m.component_key) AS o) AS n
+    SELECT key, cluster_id, min(cluster_id) OVER (PARTITION BY component_key) AS component
+    FROM (SELECT key, component_key, coalesce(min(old_cluster), k.last_cluster_id
+              + row_number() OVER (PARTITION BY min(old_cluster) IS NULL ORDER BY key)) AS cluster_id
+          FROM members LEFT JOIN heirs USING (key) GROUP BY key, component_key) AS n
 )
 SELECT r.id, r.content_hash, r.is_fresh, r.was_here, r.old_cluster, r.old_representative, r.old_similarity,
     r.old_component, r.old_hash, CASE WHEN r.has_left THEN r.old_cluster ELSE i.cluster_id END, p.same_rows > 0,
-    n.is_made, n.cluster_id, r.representative, r.similarity,
-    n.component
-FROM placed AS r LEFT JOIN numbers AS n USING (key)
+    coalesce(n.cluster_id, j.cluster_id), coalesce(r.representative, j.representative),
+    coalesce(r.similarity, j.similarity), coalesce(n.component, j.component)
+FROM placed AS r LEFT JOIN numbers AS n USING (key) LEFT JOIN joined AS j ON j.id = r.id AND r.is_settled
     LEFT JOIN (heirs AS h JOIN numbers AS i USING (key)) USING (old_cluster)
     LEFT JOIN parts AS p ON p.old_cluster = r.old_cluster AND p.key = r.key
-WHERE (SELECT count(*) FROM placed) = (SELECT count(*) FROM region)
-    OR @extschema@._lsh_kept_unique((SELECT id FROM members GROUP BY id HAVING count(*) > 1 LIMIT 1))
-UNION ALL
-SELECT id, content_hash, is_fresh, was_here, old_cluster, old_representative, old_similarity, old_component, old_hash,
-    old_cluster, false, false, cluster_id, representative, similarity, component
-FROM settled WHERE @extschema@._lsh_kept_unique((SELECT id FROM joined WHERE row_count > 1 LIMIT 1))
+WHERE ((SELECT count(*) FROM placed) = (SELECT count(*) FROM region)
+       OR @extschema@._lsh_kept_unique((SELECT id FROM members GROUP BY id HAVING count(*) > 1 LIMIT 1)))
+    AND @extschema@._lsh_kept_unique((SELECT id FROM joined WHERE row_count > 1 LIMIT 1))
 $$;
 COMMENT ON FUNCTION _lsh_kept_result(_lsh_kept, text[]) IS 'the rows that a refresh of kept clusters has looked at';
 
@@ -374,7 +361,7 @@ BEGIN
 SELECT ARRAY[count(*) FILTER (WHERE NOT was_here AND cluster_id IS NOT NULL),
         count(*) FILTER (WHERE was_here AND cluster_id IS NULL),
         count(*) FILTER (WHERE was_here AND cluster_id IS NOT NULL AND is_fresh),
-        count(DISTINCT cluster_id) FILTER (WHERE is_made),
+        count(DISTINCT cluster_id) FILTER (WHERE cluster_id > ($1).last_cluster_id),
         count(DISTINCT old_cluster) FILTER (WHERE heir_cluster <> old_cluster),
         (SELECT count(*) FROM (SELECT FROM result WHERE counts GROUP BY old_cluster
                                HAVING count(DISTINCT cluster_id) > 1) AS s),

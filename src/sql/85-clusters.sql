@@ -332,10 +332,9 @@ WHERE ((SELECT count(*) FROM placed) = (SELECT count(*) FROM region)
 $$;
 COMMENT ON FUNCTION _lsh_kept_result(_lsh_kept, text[]) IS 'the rows that a refresh of kept clusters has looked at';
 
--- Writes the rows that differ. `ids_told` is the SELECT or DELETE of ids to look at, `log` the table of the log, and
--- `to_log` has rows as the log knows them if they are not in the kept table as a refresh with a log has left them.
+-- Writes the rows that differ. `ids_told` is the SELECT or DELETE of ids to look at, `logging` what writes the log.
 -- Told ids may be equal although their texts differ, such as 1.0 and 1.00, and an id that is a row may have NULLs.
-CREATE FUNCTION _lsh_kept_write(k _lsh_kept, ids_told text, log text, to_log text, refresh bigint, began timestamptz,
+CREATE FUNCTION _lsh_kept_write(k _lsh_kept, ids_told text, logging text, refresh bigint, began timestamptz,
     OUT figures bigint[], OUT digests bigint[])
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -368,33 +367,14 @@ SELECT ARRAY[count(*) FILTER (WHERE NOT was_here AND cluster_id IS NOT NULL),
         count(DISTINCT old_cluster) FILTER (WHERE heir_cluster IS NULL), max(cluster_id)],
     ARRAY[bit_xor(%6$s) FILTER (WHERE was_here), bit_xor(%7$s) FILTER (WHERE cluster_id IS NOT NULL),
         bit_xor(old_hash), bit_xor(content_hash) FILTER (WHERE cluster_id IS NOT NULL)]
-FROM result', ids_told, k.id_type, k.target, k.equal,
-        CASE WHEN log IS NOT NULL THEN format(', noted AS (
-    DELETE FROM %1$s RETURNING id, cluster_id, representative
-), entries AS (
-    SELECT key, was_here, is_fresh, heir_cluster, old_cluster, cluster_id, former_representative, new_representative
-    FROM result AS r WHERE NOT EXISTS (SELECT FROM noted AS n WHERE n.id %2$s r.key)
-    UNION ALL
-    SELECT n.id, n.cluster_id IS NOT NULL, true, NULL, n.cluster_id,
-        CASE WHEN r.was_here IS NULL THEN t.cluster_id ELSE r.cluster_id END, n.representative,
-        CASE WHEN r.was_here IS NULL THEN t.representative ELSE r.new_representative END
-    FROM noted AS n LEFT JOIN result AS r ON r.key %2$s n.id LEFT JOIN %3$s AS t ON t.id %2$s n.id
-), logged AS (
-    INSERT INTO %4$s (refresh, refreshed_at, event, id, old_cluster_id, cluster_id, old_representative, representative)
-    SELECT $2, $3, CASE WHEN NOT was_here THEN ''added'' WHEN cluster_id IS NULL THEN ''removed''
-            WHEN is_fresh THEN ''changed'' WHEN cluster_id = old_cluster THEN ''representative''
-            WHEN cluster_id = heir_cluster THEN ''joined'' ELSE ''split'' END,
-        key, old_cluster, cluster_id, former_representative, new_representative
-    FROM entries WHERE (old_cluster, CAST(former_representative AS text))
-        IS DISTINCT FROM (cluster_id, CAST(new_representative AS text))
-    ORDER BY cluster_id, key)', to_log, k.equal, k.target, log) END,
+FROM result', ids_told, k.id_type, k.target, k.equal, logging,
         @extschema@._lsh_kept_row_hash(k.ids,
             '{key,old_cluster,former_representative,old_similarity,old_component,old_hash}'::text[]),
         @extschema@._lsh_kept_row_hash(k.ids,
             '{key,cluster_id,new_representative,similarity,component,content_hash}'::text[]), '@extschema@')
     INTO figures, digests USING k, refresh, began;
 END $$;
-COMMENT ON FUNCTION _lsh_kept_write(_lsh_kept, text, text, text, bigint, timestamptz) IS 'refreshes kept clusters';
+COMMENT ON FUNCTION _lsh_kept_write(_lsh_kept, text, text, bigint, timestamptz) IS 'refreshes kept clusters';
 
 -- What the owner of kept clusters has set. What was told apart counts as a setting, so a new verdict makes the refresh
 -- cluster all rows again.
@@ -469,15 +449,6 @@ CREATE FUNCTION _lsh_kept_locked_name(relation regclass) RETURNS text
 COMMENT ON FUNCTION _lsh_kept_locked_name(regclass) IS
     'locks a table of the current user, and returns its name, which means it until the transaction ends';
 
--- Dropping the clusters also drops a table that is made beside them. (A dump does not keep this.)
-CREATE FUNCTION _lsh_kept_tie(clusters regclass, beside regclass) RETURNS void
-    LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
-    SELECT @extschema@._lsh_tie_band_table(clusters, beside, CAST('{}' AS regprocedure[]), 1::smallint, 1::smallint)
-    WHERE NOT EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_class'::regclass AND objid = beside
-                      AND refclassid = 'pg_class'::regclass AND refobjid = clusters AND deptype = 'a')
-$$;
-COMMENT ON FUNCTION _lsh_kept_tie(regclass, regclass) IS 'makes a table go with kept clusters';
-
 -- The table of what the log does not know yet. The default of its column cluster_id refers to the clusters.
 CREATE FUNCTION _lsh_kept_to_log(clusters regclass) RETURNS regclass
     LANGUAGE plpgsql STABLE PARALLEL SAFE STRICT SET search_path = pg_catalog, pg_temp AS $$
@@ -520,31 +491,6 @@ BEGIN
     RETURN NULL;
 END $$;
 COMMENT ON FUNCTION __lsh_kept_note() IS 'for _lsh_kept_note: what it does as the owner of the clusters';
-
-CREATE FUNCTION _lsh_kept_start_log(clusters regclass, k _lsh_kept) RETURNS text
-    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    to_log regclass := @extschema@._lsh_kept_to_log(clusters);
-    name text := regexp_replace(k.target, '("?)$', E'_to_log\\1'); -- the quote at the end, if there is one
-BEGIN
-    IF to_log IS NULL THEN
-        EXECUTE format('CREATE TABLE %1$s (id %2$s PRIMARY KEY, cluster_id bigint
-            DEFAULT CAST(CAST(%3$L AS regclass) AS bigint), representative %2$s)', name, k.id_type,
-            CAST(clusters AS oid));
-        to_log := name;
-        EXECUTE (SELECT string_agg(format('CREATE TRIGGER %I %s ON %s %s FOR EACH STATEMENT
-                WHEN (CAST(%L AS regclass) IS NOT NULL) EXECUTE FUNCTION %s._lsh_kept_note()',
-                'lsh_log_' || lower(split_part(event, ' ', 2)), event, k.target, tables, CAST(to_log AS oid),
-                '@extschema@'), ';')
-            FROM unnest('{BEFORE TRUNCATE,AFTER INSERT,AFTER DELETE,AFTER UPDATE}'::text[],
-                ARRAY['', 'REFERENCING NEW TABLE AS new_rows', 'REFERENCING OLD TABLE AS old_rows',
-                    'REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows']) AS t(event, tables));
-    END IF;
-    PERFORM @extschema@._lsh_kept_tie(clusters, to_log);
-    RETURN @extschema@._lsh_kept_locked_name(to_log);
-END $$;
-COMMENT ON FUNCTION _lsh_kept_start_log(regclass, _lsh_kept) IS
-    'makes, if there is none, the table that has what the log of kept clusters does not know yet';
 
 -- Reads the settings of a refresh, and the state of the kept table: is it as the last refresh has left it?
 CREATE FUNCTION _lsh_kept_prepare(clusters regclass, target text, state text, kept jsonb, is_told boolean,
@@ -681,11 +627,15 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION _lsh_kept_told(text, _lsh_kept) IS 'the ids that a refresh of kept clusters looks at';
 
-CREATE FUNCTION _lsh_kept_log(log text, k _lsh_kept) RETURNS text
+-- The part of a refresh's statement that writes the log. `to_log` has rows as the log knows them if they are not in the
+-- kept table as a refresh with a log has left them. Tables and triggers that are not there are made.
+CREATE FUNCTION _lsh_kept_log(log text, clusters regclass, k _lsh_kept) RETURNS text
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE STRICT SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     t record;
     missing text;
+    to_log regclass := @extschema@._lsh_kept_to_log(clusters);
+    made text := regexp_replace(k.target, '("?)$', E'_to_log\\1'); -- the quote at the end, if there is one
 BEGIN
     SELECT * INTO t FROM @extschema@._lsh_kept_table(log, k.path);
     IF t.relation IS NULL THEN
@@ -705,9 +655,40 @@ BEGIN
         RAISE EXCEPTION 'table % is no log of clusters', t.relation USING ERRCODE = 'datatype_mismatch',
             DETAIL = format('It lacks %s.', missing), HINT = 'Name a table that is not there: the refresh makes it.';
     END IF;
-    RETURN t.full_name;
+    IF to_log IS NULL THEN
+        EXECUTE format('CREATE TABLE %1$s (id %2$s PRIMARY KEY, cluster_id bigint
+            DEFAULT CAST(CAST(%3$L AS regclass) AS bigint), representative %2$s)', made, k.id_type,
+            CAST(clusters AS oid));
+        to_log := made;
+        EXECUTE (SELECT string_agg(format('CREATE TRIGGER %I %s ON %s %s FOR EACH STATEMENT
+                WHEN (CAST(%L AS regclass) IS NOT NULL) EXECUTE FUNCTION %s._lsh_kept_note()',
+                'lsh_log_' || lower(split_part(event, ' ', 2)), event, k.target, tables, CAST(to_log AS oid),
+                '@extschema@'), ';')
+            FROM unnest('{BEFORE TRUNCATE,AFTER INSERT,AFTER DELETE,AFTER UPDATE}'::text[],
+                ARRAY['', 'REFERENCING NEW TABLE AS new_rows', 'REFERENCING OLD TABLE AS old_rows',
+                    'REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows']) AS e(event, tables));
+    END IF;
+    RETURN format(', noted AS (
+    DELETE FROM %1$s RETURNING id, cluster_id, representative
+), entries AS (
+    SELECT key, was_here, is_fresh, heir_cluster, old_cluster, cluster_id, former_representative, new_representative
+    FROM result AS r WHERE NOT EXISTS (SELECT FROM noted AS n WHERE n.id %2$s r.key)
+    UNION ALL
+    SELECT n.id, n.cluster_id IS NOT NULL, true, NULL, n.cluster_id,
+        CASE WHEN r.was_here IS NULL THEN t.cluster_id ELSE r.cluster_id END, n.representative,
+        CASE WHEN r.was_here IS NULL THEN t.representative ELSE r.new_representative END
+    FROM noted AS n LEFT JOIN result AS r ON r.key %2$s n.id LEFT JOIN %3$s AS t ON t.id %2$s n.id
+), logged AS (
+    INSERT INTO %4$s (refresh, refreshed_at, event, id, old_cluster_id, cluster_id, old_representative, representative)
+    SELECT $2, $3, CASE WHEN NOT was_here THEN ''added'' WHEN cluster_id IS NULL THEN ''removed''
+            WHEN is_fresh THEN ''changed'' WHEN cluster_id = old_cluster THEN ''representative''
+            WHEN cluster_id = heir_cluster THEN ''joined'' ELSE ''split'' END,
+        key, old_cluster, cluster_id, former_representative, new_representative
+    FROM entries WHERE (old_cluster, CAST(former_representative AS text))
+        IS DISTINCT FROM (cluster_id, CAST(new_representative AS text))
+    ORDER BY cluster_id, key)', @extschema@._lsh_kept_locked_name(to_log), k.equal, k.target, t.full_name);
 END $$;
-COMMENT ON FUNCTION _lsh_kept_log(text, _lsh_kept) IS 'the table that a refresh of kept clusters writes its log to';
+COMMENT ON FUNCTION _lsh_kept_log(text, regclass, _lsh_kept) IS 'how a refresh of kept clusters writes its log';
 
 CREATE FUNCTION lsh_refresh_clusters(clusters regclass, changed text DEFAULT NULL, log text DEFAULT NULL,
     OUT rows_added bigint, OUT rows_removed bigint, OUT rows_changed bigint, OUT clusters_made bigint,
@@ -760,8 +741,7 @@ BEGIN
     END IF;
     SELECT * INTO p FROM @extschema@._lsh_kept_prepare(clusters, target, state, kept, changed IS NOT NULL);
     SELECT * INTO w FROM @extschema@._lsh_kept_write(p.k, @extschema@._lsh_kept_told(changed, p.k),
-        @extschema@._lsh_kept_log(log, p.k), CASE WHEN log IS NOT NULL
-        THEN @extschema@._lsh_kept_start_log(clusters, p.k) END, CAST(kept->>'refreshes' AS bigint), began);
+        @extschema@._lsh_kept_log(log, clusters, p.k), CAST(kept->>'refreshes' AS bigint), began);
     SELECT f[1], f[2], f[3], f[4], f[5], f[6], f[7] INTO rows_added, rows_removed, rows_changed, clusters_made,
         clusters_joined, clusters_split, clusters_dissolved FROM (SELECT w.figures) AS r(f);
     EXECUTE format('UPDATE %s SET clusters = $1, refreshed_at = $2, seconds = extract(epoch
@@ -773,7 +753,11 @@ BEGIN
         contents = CASE WHEN $7 THEN 0 ELSE contents # coalesce(($8)[3], 0) END # coalesce(($8)[4], 0)', state)
         USING clusters, began, p.row_count + rows_added - rows_removed, w.figures, (p.k).last_cluster_id,
             p.settings, (p.k).everything, w.digests;
-    PERFORM @extschema@._lsh_kept_tie(clusters, settings);
+    -- Dropping the clusters also drops the tables that are made beside them. (A dump does not keep this.)
+    PERFORM @extschema@._lsh_tie_band_table(clusters, t, CAST('{}' AS regprocedure[]), 1::smallint, 1::smallint)
+    FROM unnest(ARRAY[settings, @extschema@._lsh_kept_to_log(clusters)]) AS t
+    WHERE NOT EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_class'::regclass AND objid = t
+                      AND refclassid = 'pg_class'::regclass AND refobjid = clusters AND deptype = 'a');
 END $$;
 COMMENT ON FUNCTION _lsh_refresh_clusters(regclass, text, text) IS
     'for lsh_refresh_clusters: what it does as the owner of the clusters';

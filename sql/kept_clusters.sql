@@ -49,6 +49,9 @@ SELECT * FROM lsh_create_clusters('kept_clusters."Connected rows"', 'SELECT id, 
 SELECT id, cluster_id, representative, round(similarity::numeric, 2) AS similarity, component FROM near ORDER BY id;
 SELECT cluster_id, array_agg(id ORDER BY id) AS ids, bool_and(component = cluster_id) AS is_component
     FROM "Connected rows" GROUP BY 1 ORDER BY 1;
+-- Refreshes look rows up by their components, so both tables have an index of them.
+SELECT indrelid::regclass FROM pg_index JOIN pg_attribute ON attrelid = indrelid AND attnum = indkey[0]
+    WHERE indrelid IN ('near'::regclass, '"Connected rows"'::regclass) AND attname = 'component' ORDER BY 1;
 SELECT attname, format_type(atttypid, atttypmod), attnotnull, attidentity FROM pg_attribute
     WHERE attrelid = 'near'::regclass AND attnum > 0 ORDER BY attnum;
 SELECT attname, format_type(atttypid, atttypmod), attnotnull FROM pg_attribute

@@ -823,9 +823,7 @@ BEGIN
     SELECT r.rows_added, r.clusters_made INTO rows_added, clusters_made
     FROM @extschema@.lsh_refresh_clusters(CAST(target AS regclass), CAST(NULL AS text), CAST(NULL AS text)) AS r;
     EXECUTE format('CREATE INDEX ON %s (cluster_id)', target);
-    IF near_representative THEN
-        EXECUTE format('CREATE INDEX ON %s (component)', target);
-    END IF;
+    EXECUTE format('CREATE INDEX ON %s (component)', target);
     EXECUTE format('ANALYZE %s', target);
 END $$;
 COMMENT ON FUNCTION _lsh_create_clusters(text, text, double precision, double precision, integer, integer, text, integer, integer, integer, text, boolean, boolean, bigint, text, boolean, text, text, boolean) IS

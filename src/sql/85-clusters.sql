@@ -5,10 +5,6 @@
 -- of type regclass, which follows it wherever it goes. A refresh updates the row first. So if the snapshot of a
 -- transaction is older than another refresh, its own refresh fails, as it must.
 --
--- Once a refresh has written a log, a third table has what the log does not know yet: the rows as they were before
--- somebody else wrote to the kept table, or a refresh without the log. Triggers put them there, and the next refresh
--- with a log takes them.
---
 -- The work of a refresh is one statement (in _lsh_kept_write()), so that all of its parts, which src/README.md lists,
 -- see the same snapshot. They are STABLE functions, so their statements see it, too. Ids have any type, and the tables
 -- any name; so the functions that read or write tables are short and dynamic. They pass ids as text to
@@ -540,7 +536,6 @@ BEGIN
     k.everything := (kept->'refreshed_with', kept->>'clusters') IS DISTINCT FROM (settings, CAST(clusters AS text));
     k.is_told := is_told AND NOT k.everything;
     k.hash_seed := kept->>'hash_seed';
-    digest := kept->>'digest';
     row_count := kept->>'row_count';
     IF NOT k.is_told THEN
         EXECUTE format('SELECT bit_xor(%s), count(*) FROM %s', @extschema@._lsh_kept_row_hash(k.ids,
@@ -571,26 +566,24 @@ CREATE FUNCTION _lsh_kept_told(changed text, k _lsh_kept) RETURNS text
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     queue regclass;
-    named record;
-    deletion text;
-    query text := concat('SELECT CAST(c.id AS ', k.id_type, ') FROM (', rtrim(changed, E'; \t\n'), E'\n) AS c(id)');
+    name text;
+    statement text := concat('SELECT CAST(c.id AS ', k.id_type, ') FROM (', rtrim(changed, E'; \t\n'), E'\n) AS c(id)');
 BEGIN
     IF changed IS NULL THEN
         RETURN '(SELECT NULL AS id)';
     END IF;
     BEGIN
-        SELECT * INTO named FROM @extschema@._lsh_kept_table(changed, k.path);
-        queue := named.relation;
+        SELECT full_name, relation INTO name, queue FROM @extschema@._lsh_kept_table(changed, k.path);
         IF queue IS NULL THEN
-            RAISE EXCEPTION 'relation % does not exist', named.full_name USING ERRCODE = 'undefined_table',
+            RAISE EXCEPTION 'relation % does not exist', name USING ERRCODE = 'undefined_table',
                 HINT = format('Make a queue, and a trigger that adds the id of each changed row to it: '
-                    'CREATE TABLE %s (id %s).', named.full_name, k.ids);
+                    'CREATE TABLE %s (id %s).', name, k.ids);
         END IF;
     EXCEPTION WHEN invalid_name THEN -- it is a query
     END;
     IF queue IS NULL THEN
         BEGIN
-            PERFORM @extschema@._lsh_kept_explain(query, k.path);
+            PERFORM @extschema@._lsh_kept_explain(statement, k.path);
         EXCEPTION WHEN syntax_error THEN
             RAISE EXCEPTION 'changed is neither a SELECT nor the name of a table' USING ERRCODE = 'syntax_error',
                 DETAIL = SQLERRM, HINT = CASE WHEN changed LIKE '{%}'
@@ -599,8 +592,8 @@ BEGIN
                     ELSE 'Use, for example, changed => ''SELECT id FROM articles WHERE updated_at > now() - interval '
                         '''''1 day''''''.' END;
         END;
-        RETURN format('MATERIALIZED (SELECT id FROM %s._lsh_kept_rows(%L, %L) AS c(id %s))', '@extschema@', query,
-            k.path, k.id_type);
+        RETURN format('MATERIALIZED (SELECT id FROM %s._lsh_kept_rows(%L, %L) AS c(id %s))', '@extschema@',
+            statement, k.path, k.id_type);
     END IF;
     IF EXISTS (
         WITH RECURSIVE above(id) AS (
@@ -613,7 +606,7 @@ BEGIN
             HINT = format('Name a queue, or use, for example, changed => %L.',
                 format('SELECT id FROM %s WHERE updated_at > now() - interval ''1 day''', queue));
     END IF;
-    deletion := format('(DELETE FROM %s RETURNING CAST(id AS %s) AS id)', @extschema@._lsh_kept_locked_name(queue),
+    statement := format('(DELETE FROM %s RETURNING CAST(id AS %s) AS id)', @extschema@._lsh_kept_locked_name(queue),
         k.id_type);
     -- If the queue had one row for each id, a writer could find a row there that this refresh is deleting, and leave it
     -- at that; its change would be lost.
@@ -623,12 +616,12 @@ BEGIN
             DETAIL = 'A change that is written while a refresh takes its id from the queue would be lost.',
             HINT = 'Drop the unique index, and insert a row for each change.';
     END IF;
-    RETURN deletion;
+    RETURN statement;
 END $$;
 COMMENT ON FUNCTION _lsh_kept_told(text, _lsh_kept) IS 'the ids that a refresh of kept clusters looks at';
 
--- The part of a refresh's statement that writes the log. `to_log` has rows as the log knows them if they are not in the
--- kept table as a refresh with a log has left them. Tables and triggers that are not there are made.
+-- The part of a refresh's statement that writes the log. `to_log` has rows as they were before somebody else, or a
+-- refresh without the log, wrote to the kept table: triggers put them there. Tables that are not there are made.
 CREATE FUNCTION _lsh_kept_log(log text, clusters regclass, k _lsh_kept) RETURNS text
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE STRICT SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -854,9 +847,7 @@ CREATE FUNCTION lsh_refresh_clusters(clusters regclass, threshold double precisi
     AS 'MODULE_PATHNAME', 'lsh_refresh_clusters_at' LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION lsh_refresh_clusters(regclass, double precision) IS
     'an error that shows how to change the threshold. Example: lsh_refresh_clusters(''article_clusters'', 0.9)';
-CREATE FUNCTION _lsh_refresh_clusters(clusters regclass, threshold double precision,
-    OUT rows_added bigint, OUT rows_removed bigint, OUT rows_changed bigint, OUT clusters_made bigint,
-    OUT clusters_joined bigint, OUT clusters_split bigint, OUT clusters_dissolved bigint)
+CREATE FUNCTION _lsh_refresh_clusters(clusters regclass, threshold double precision) RETURNS void
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     RAISE EXCEPTION 'lsh_refresh_clusters() takes no threshold' USING ERRCODE = 'invalid_parameter_value',

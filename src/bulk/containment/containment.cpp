@@ -168,11 +168,8 @@ void find_same(containment_search& self)
 {
     const containment_part& part = self.part;
     row_set& rows = *part.rows;
-    const auto pause_first = [&rows](std::uint32_t) {
-        pause(*rows.owner);
-        return false;
-    };
-    find_leaders(rows, part.shared->indexed, part.digests, pause_first, [&part](std::uint32_t a, std::uint32_t b) {
+    const auto is_alone = [](std::uint32_t) { return false; };
+    find_leaders(rows, part.shared->indexed, part.digests, is_alone, [&part](std::uint32_t a, std::uint32_t b) {
         return have_same_digests(part, a, b);
     });
     do_step(rows, compare_same_of_units);
@@ -382,12 +379,14 @@ void find_contained_pairs(row_set& rows, bool crossing, pair_sink emit)
     shared_containment& shared = *self.part.shared;
     self.witnesses = open_left(rows, shared.witnesses);
     find_same(self);
-    if (crossing)
-        std::iota(self.part.order, self.part.order + rows.count, 0);
-    else
-        order_rows(rows, self.part.order, [sizes = self.part.sizes](std::uint32_t a, std::uint32_t b) {
-            return sizes[a] != sizes[b] ? sizes[a] > sizes[b] : a < b;
-        });
+    std::iota(self.part.order, self.part.order + rows.count, 0);
+    if (!crossing)
+        sort_values(*rows.owner,
+                    self.part.order,
+                    rows.count,
+                    [sizes = self.part.sizes](std::uint32_t a, std::uint32_t b) {
+                        return sizes[a] != sizes[b] ? sizes[a] > sizes[b] : a < b;
+                    });
     for (std::uint32_t from = 0; from < shared.indexed; from += shared.dimensions.rows) {
         index_rows(self, from, shared.indexed);
         const std::uint32_t within = crossing ? rows.count - rows.first_count : from + shared.dimensions.rows;

@@ -184,10 +184,10 @@ void look_up(const anchor_set& self, const band_tables& tables, std::uint32_t ro
     }
 }
 
-// Calls visit(i, anchor, row) for each pair of leaders (see `candidate`) that shares a band of bandings[i]. The
+// Calls visit(i, anchor, row) for each pair of leaders (see `candidate`) that shares a band of settings[i]. The
 // signatures of the rows do not fit into the cache, so a unit is a range of rows in as many bands as there are tables.
-template <typename Bandings, typename Visit>
-void each_meeting(const anchor_set& self, const char* phase, const Bandings& bandings, Visit&& visit)
+template <typename Visit>
+void each_meeting(const anchor_set& self, const char* phase, std::span<const counted_setting> settings, Visit&& visit)
 {
     band_tables tables = make_tables(self);
     const row_set& rows = *self.rows;
@@ -195,19 +195,19 @@ void each_meeting(const anchor_set& self, const char* phase, const Bandings& ban
         return static_cast<std::uint64_t>((banding.bands + tables.room - 1) / tables.room);
     };
     std::uint64_t total = 0;
-    for (const auto& each : bandings)
+    for (const counted_setting& each : settings)
         total += fillings_of(each.banding);
     const std::uint64_t ranges = (std::uint64_t{rows.count} + rows_at_once - 1) / rows_at_once;
     std::size_t i = 0;
-    std::uint64_t before = 0; // how many fillings the bandings before this one have
+    std::uint64_t before = 0; // how many fillings the settings before this one have
     std::uint64_t filled = total;
     for (std::uint64_t unit; (unit = next_unit(rows)) < total * ranges;) {
         report(*rows.owner, phase, unit, total * ranges);
         if (unit / ranges != filled) {
             filled = unit / ranges;
-            while (filled - before >= fillings_of(bandings[i].banding))
-                before += fillings_of(bandings[i++].banding);
-            fill_tables(self, tables, bandings[i].banding, static_cast<int>(filled - before) * tables.room);
+            while (filled - before >= fillings_of(settings[i].banding))
+                before += fillings_of(settings[i++].banding);
+            fill_tables(self, tables, settings[i].banding, static_cast<int>(filled - before) * tables.room);
         }
         const std::uint64_t first = unit % ranges * rows_at_once;
         const std::uint64_t end = std::min<std::uint64_t>(first + rows_at_once, rows.count);
@@ -278,7 +278,7 @@ void find_candidates_of_units(row_set& rows)
         each_meeting(
             self,
             "looking for rows near to anchors",
-            std::span(&complete, 1),
+            {&complete, 1},
             [&](std::size_t, std::uint32_t anchor, std::uint32_t row) { add_candidate(self, found, anchor, row); });
     use_first(self, used_now(rows));
     drop_unused(self, found);
@@ -367,22 +367,6 @@ void check_candidates(anchor_set& self)
     } while (count > shared.most_pairs && halve_anchors(self));
 }
 
-// This is a heap sort, because std::sort() cannot be cancelled.
-void sort_pairs(host& owner, true_pair* pairs, std::size_t count)
-{
-    const auto before = [](const true_pair& a, const true_pair& b) {
-        return make_entry(a.rows.row, a.rows.anchor) < make_entry(b.rows.row, b.rows.anchor);
-    };
-    for (std::size_t i = 1; i <= count; i++) {
-        pause(owner);
-        std::push_heap(pairs, pairs + i, before);
-    }
-    for (std::size_t i = count; i > 0; i--) {
-        pause(owner);
-        std::pop_heap(pairs, pairs + i, before);
-    }
-}
-
 } // namespace
 
 int first_shared(const std::uint32_t* a, const std::uint32_t* b, banding banding)
@@ -462,7 +446,9 @@ std::span<const true_pair> find_true_pairs(anchor_set& self)
             for (const true_pair& each : piece)
                 add(*rows.owner, pairs, count, each);
         });
-    sort_pairs(*rows.owner, pairs.values, count);
+    sort_values(*rows.owner, pairs.values, count, [](const true_pair& a, const true_pair& b) {
+        return make_entry(a.rows.row, a.rows.anchor) < make_entry(b.rows.row, b.rows.anchor);
+    });
     return {pairs.values, count};
 }
 

@@ -152,6 +152,20 @@ void clear(host& asked, Value* values, std::size_t count)
     }
 }
 
+// Sorts values. This is a heap sort, because std::sort() cannot be cancelled.
+template <typename Value, typename Compare>
+void sort_values(host& asked, Value* values, std::size_t count, Compare&& is_before)
+{
+    for (std::size_t i = 1; i <= count; i++) {
+        pause(asked);
+        std::push_heap(values, values + i, is_before);
+    }
+    for (std::size_t i = count; i > 0; i--) {
+        pause(asked);
+        std::pop_heap(values, values + i, is_before);
+    }
+}
+
 // An array that grows. A zeroed struct is an empty array.
 template <typename Value>
 struct growing {

@@ -8,8 +8,6 @@
 
 #include "core/probe.h"
 
-#include <algorithm>
-
 namespace minhash::bulk {
 
 // A process takes this many rows at a time to look them up.
@@ -43,21 +41,6 @@ fetch_values(byte_store* const* stores, std::uint64_t at, std::size_t count, gro
     return {static_cast<const Value*>(fetch(store, offset, count * sizeof(Value), buffer.values)), count};
 }
 
-// Lists all rows in an order. This is a heap sort, because std::sort() cannot be cancelled.
-template <typename Compare>
-void order_rows(const row_set& rows, std::uint32_t* order, Compare&& is_before)
-{
-    for (std::uint32_t row = 0; row < rows.count; row++) {
-        pause(*rows.owner);
-        order[row] = row;
-        std::push_heap(order, order + row + 1, is_before);
-    }
-    for (std::uint32_t left = rows.count; left > 0; left--) {
-        pause(*rows.owner);
-        std::pop_heap(order, order + left, is_before);
-    }
-}
-
 // Makes the first of some equal rows the leader of all of them. is_same(a, b) compares two of the first `count` rows
 // which may have equal digests. Rows for which is_alone(row) returns true lead themselves, and so do those after
 // `count`.
@@ -68,6 +51,7 @@ void find_leaders(row_set& rows, std::uint32_t count, const std::uint64_t* diges
     std::uint32_t* const leaders = allocate<std::uint32_t>(owner, count); // the first row with each number
     numbering numbers = start_numbering(owner);
     for (std::uint32_t row = 0; row < rows.count; row++) {
+        pause(owner);
         rows.leader[row] = row;
         if (row >= count || is_alone(row))
             continue;

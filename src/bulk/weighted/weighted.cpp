@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cassert>
 #include <limits>
+#include <numeric>
 
 namespace minhash::bulk {
 
@@ -138,7 +139,9 @@ void find_same(weighted_search& self)
 // Lists rows by ascending norm, then by digest and row number.
 void order_by_norm(const weighted_part& part)
 {
-    order_rows(*part.rows, part.order, [&part](std::uint32_t a, std::uint32_t b) {
+    const row_set& rows = *part.rows;
+    std::iota(part.order, part.order + rows.count, 0);
+    sort_values(*rows.owner, part.order, rows.count, [&part](std::uint32_t a, std::uint32_t b) {
         if (part.norms[a] != part.norms[b])
             return part.norms[a] < part.norms[b];
         return part.digests[a] != part.digests[b] ? part.digests[a] < part.digests[b] : a < b;

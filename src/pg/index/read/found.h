@@ -20,7 +20,7 @@ namespace minhash::pg::index {
 
 struct ranked_row {
     rank where;
-    std::uint64_t number; // the number of the row's record; 0: the record is bare
+    std::uint64_t number; // the number of the row's record; 0: the record is bare, or may have moved
 };
 
 struct found_rows {

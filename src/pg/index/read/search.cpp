@@ -138,10 +138,17 @@ bool consider_chain(search& self, BlockNumber first, std::uint64_t pages, Buffer
                      });
 }
 
+// Reads the current meta page. Pages with records of rows that have been found may have been replaced by now, which can
+// no longer be seen by their ids once next_id is a later one. So the numbers of these records are forgotten: otherwise,
+// a scan that finds such a row dead would mark the record that is now in its place.
 void read_state(search& self)
 {
+    const std::uint64_t before = self.meta.next_id;
     read_meta(self.index, self.meta);
     self.blocks = RelationGetNumberOfBlocks(self.index);
+    if (self.meta.next_id != before)
+        for (ranked_row& row : self.found.rows)
+            row.number = 0;
 }
 
 } // namespace

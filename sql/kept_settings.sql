@@ -161,6 +161,18 @@ INSERT INTO "logged %s".letters VALUES (1, 'the quick brown fox jumps over the l
 SELECT rows_added, rows_removed FROM lsh_refresh_clusters('"logged %s"."k ""x"""', changed => 'SELECT 1',
     log => '"logged %s".k_log');
 SELECT * FROM replay('"logged %s".k_log', '"logged %s"."k ""x"""', 7);
+-- DROP EXTENSION ... CASCADE drops the triggers, too. The next refresh with the log makes them again, and says so.
+BEGIN;
+DROP EXTENSION minhash_lsh CASCADE;
+CREATE EXTENSION minhash_lsh SCHEMA public;
+INSERT INTO "logged %s".letters VALUES (70, 'and one more that is like no other here');
+SELECT rows_added, rows_removed FROM lsh_refresh_clusters('"logged %s"."k ""x"""', log => '"logged %s".k_log');
+DELETE FROM "logged %s".letters WHERE id = 1;
+INSERT INTO "logged %s".letters VALUES (71, 'and yet another one, the last of all letters');
+SELECT rows_added, rows_removed FROM lsh_refresh_clusters('"logged %s"."k ""x"""');
+SELECT rows_added, rows_removed FROM lsh_refresh_clusters('"logged %s"."k ""x"""', log => '"logged %s".k_log');
+SELECT * FROM replay('"logged %s".k_log', '"logged %s"."k ""x"""', 8);
+ROLLBACK;
 
 -- Who may make triggers on the clusters, and tables that refer to them, cannot have notes written to another table.
 GRANT USAGE, CREATE ON SCHEMA "logged %s" TO regress_lsh_clerk;

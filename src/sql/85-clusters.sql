@@ -652,15 +652,24 @@ BEGIN
         EXECUTE format('CREATE TABLE %1$s (id %2$s PRIMARY KEY, cluster_id bigint
             DEFAULT CAST(CAST(%3$L AS regclass) AS bigint), representative %2$s)', made, k.id_type,
             CAST(clusters AS oid));
-        to_log := made;
-        EXECUTE (SELECT string_agg(format('CREATE TRIGGER %I %s ON %s %s FOR EACH STATEMENT
-                WHEN (CAST(%L AS regclass) IS NOT NULL) EXECUTE FUNCTION %s._lsh_kept_note()',
-                'lsh_log_' || lower(split_part(event, ' ', 2)), event, k.target, tables, CAST(to_log AS oid),
-                '@extschema@'), ';')
-            FROM unnest('{BEFORE TRUNCATE,AFTER INSERT,AFTER DELETE,AFTER UPDATE}'::text[],
-                ARRAY['', 'REFERENCING NEW TABLE AS new_rows', 'REFERENCING OLD TABLE AS old_rows',
-                    'REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows']) AS e(event, tables));
     END IF;
+    SELECT string_agg(format('CREATE TRIGGER %I %s ON %s %s FOR EACH STATEMENT
+            WHEN (CAST(%L AS regclass) IS NOT NULL) EXECUTE FUNCTION %s._lsh_kept_note()', name, event, k.target,
+            tables, CAST(coalesce(to_log, made::regclass) AS oid), '@extschema@'), ';') INTO missing
+    FROM unnest('{BEFORE TRUNCATE,AFTER INSERT,AFTER DELETE,AFTER UPDATE}'::text[],
+        ARRAY['', 'REFERENCING NEW TABLE AS new_rows', 'REFERENCING OLD TABLE AS old_rows',
+            'REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows']) AS e(event, tables),
+        LATERAL (SELECT 'lsh_log_' || lower(split_part(event, ' ', 2))) AS n(name)
+    WHERE NOT EXISTS (SELECT FROM pg_trigger WHERE tgrelid = clusters AND tgname = name);
+    IF missing IS NOT NULL THEN
+        EXECUTE missing;
+    END IF;
+    IF missing IS NOT NULL AND to_log IS NOT NULL THEN -- as after DROP EXTENSION ... CASCADE
+        RAISE WARNING 'the log of clusters % may lack changes', clusters USING
+            DETAIL = 'Triggers that note what others write to the clusters were gone. They have been made again.',
+            HINT = 'Whoever follows the log should copy the clusters again.';
+    END IF;
+    to_log := coalesce(to_log, made::regclass);
     RETURN format(', noted AS (
     DELETE FROM %1$s RETURNING id, cluster_id, representative
 ), entries AS (

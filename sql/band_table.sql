@@ -437,6 +437,27 @@ DROP TABLE parts_low;
 SELECT to_regclass('parts_low_bands'), (SELECT count(*) FROM pg_proc WHERE proname ~ '^parts');
 DROP TABLE parts;
 
+-- A source becomes a child: statements on its parent do not fire its triggers, but those of a new band table.
+CREATE TABLE grown (id int PRIMARY KEY, sig minhash_signature);
+SELECT lsh_create_band_table('grown');
+INSERT INTO grown VALUES (1, minhash('a text')), (2, minhash('another text'));
+-- A table inherits from the source: its rows have no keys.
+CREATE TABLE heir () INHERITS (grown);
+INSERT INTO heir VALUES (3, minhash('a third text'));
+SELECT pg_temp.state('grown');
+SELECT pg_temp.error_of('UPDATE grown SET sig = NULL');
+SELECT pg_temp.error_of('DELETE FROM grown');
+DROP TABLE heir;
+CREATE TABLE above (id int NOT NULL, sig minhash_signature);
+ALTER TABLE grown INHERIT above;
+UPDATE above SET sig = minhash('a text that has changed');
+SELECT pg_temp.state('grown');
+SELECT lsh_drop_band_table('grown_bands'), lsh_create_band_table('grown');
+UPDATE above SET sig = minhash('a text that has changed again');
+DELETE FROM above WHERE id = 1;
+SELECT pg_temp.state('grown');
+DROP TABLE above CASCADE;
+
 -- Calls that are refused.
 CREATE TABLE base (id int PRIMARY KEY, sig minhash_signature, other minhash_signature, body text);
 CREATE TABLE child () INHERITS (base);

@@ -1,5 +1,6 @@
-# Band tables are restored from a dump, by a superuser and by the owner of the tables, and survive a restart. Their
-# keys, triggers and functions are the same as in the original, and the triggers keep the keys up to date.
+# Band tables are restored from a dump, by a superuser and by the owner of the tables, by one process and by several,
+# and survive a restart. Their keys, triggers and functions are the same as in the original, and the triggers keep the
+# keys up to date.
 use strict;
 use warnings;
 
@@ -33,7 +34,10 @@ CREATE TABLE app.parts (id int, sig minhash_signature) PARTITION BY RANGE (id);
 CREATE TABLE app.parts_low PARTITION OF app.parts FOR VALUES FROM (0) TO (100);
 CREATE TABLE app.parts_high PARTITION OF app.parts FOR VALUES FROM (100) TO (1000);
 INSERT INTO app.parts SELECT row_number() OVER (), minhash(body) FROM app."Two words";
-SELECT lsh_create_band_table('app.parts');
+SELECT lsh_create_band_table('app.parts', bands => 64, rows => 2);
+-- Of two processes, one restores this large table, and meanwhile the other the band table and its triggers, which is
+-- larger than the partitions.
+CREATE TABLE app.large AS SELECT md5(i::text) FROM generate_series(1, 50000) i;
 SQL
 
 my $sums = <<'SQL';
@@ -48,6 +52,8 @@ UNION ALL
 SELECT 'few', count(*), md5(string_agg(b::text, ' ' ORDER BY b::text COLLATE "C")) FROM app."Few" b
 UNION ALL
 SELECT 'parts', count(*), md5(string_agg(b::text, ' ' ORDER BY b::text COLLATE "C")) FROM app.parts_bands b
+UNION ALL
+SELECT 'rows', count(*), md5(string_agg(p::text, ' ' ORDER BY id)) FROM app.parts p
 ORDER BY 1
 SQL
 my $original = $node->safe_psql('original', $sums);
@@ -64,7 +70,7 @@ my $words = 'SELECT key, "Der Name" AS id FROM app."Two words", lsh_bands("Unter
 my %wanted = (
     'app."Two words_bands"' => sprintf($words, '16, 4'),
     'app."Few"' => sprintf($words, '4, 2'),
-    'app.parts_bands' => 'SELECT key, id FROM app.parts, lsh_bands(sig, 13, 7)');
+    'app.parts_bands' => 'SELECT key, id FROM app.parts, lsh_bands(sig, 64, 2)');
 
 # Checks what must work in each of the databases.
 sub try_writing
@@ -96,13 +102,13 @@ sub left
       . '|' . $node->safe_psql($database, q{SELECT count(*) FROM pg_proc WHERE pronamespace = 'app'::regnamespace});
 }
 
-my $file = $node->basedir . '/dump';
 for my $role (qw(superuser keeper))
 {
-    for my $format (qw(plain custom))
+    for my $format (qw(plain custom directory))
     {
         my $database = "${role}_$format";
         my $what = "$format as $role";
+        my $file = $node->basedir . "/$database";
         my @as = $role eq 'keeper' ? qw(-U keeper) : ();
         $node->safe_psql('postgres', "CREATE DATABASE $database OWNER keeper");
         # Only a superuser can restore the extension itself.
@@ -110,9 +116,10 @@ for my $role (qw(superuser keeper))
         $node->command_ok(
             [ 'pg_dump', '-F', $format, '-f', $file, (@as ? qw(-n app) : ()), @as, '-d', $node->connstr('original') ],
             "$what: dump");
+        # Several processes may make the triggers of a partitioned table before its partitions have their rows.
         my @restore = $format eq 'plain'
           ? qw(psql -X -q -v ON_ERROR_STOP=1 -f)
-          : qw(pg_restore --exit-on-error);
+          : (qw(pg_restore --exit-on-error), $format eq 'directory' ? '--jobs=2' : ());
         $node->command_ok([ @restore, $file, @as, '-d', $node->connstr($database) ], "$what: restore");
         is($node->safe_psql($database, $sums), $original, "$what: all is as it was");
         $node->restart if $format eq 'custom';
@@ -123,7 +130,7 @@ for my $role (qw(superuser keeper))
         $node->safe_psql($database, <<'SQL');
 SET ROLE keeper;
 SELECT lsh_drop_band_table(t) FROM unnest(ARRAY['app.parts_bands', 'app."Two words_bands"', 'app."Few"']::regclass[]) t;
-DROP TABLE app."Two words", app.parts;
+DROP TABLE app."Two words", app.parts, app.large;
 SQL
         is(left($database), '0|0', "$what: nothing is left");
     }
@@ -131,7 +138,7 @@ SQL
 $node->restart;
 is($node->safe_psql('original', $sums), $original, 'after a restart all is as it was');
 try_writing('original', 'original');
-$node->safe_psql('original', 'SET ROLE keeper; DROP TABLE app."Two words_bands"; DROP TABLE app."Two words", app.parts');
+$node->safe_psql('original', 'SET ROLE keeper; DROP TABLE app."Two words_bands"; DROP TABLE app."Two words", app.parts, app.large');
 is(left('original'), '0|0', 'original: nothing is left');
 $node->stop;
 done_testing();

@@ -195,6 +195,7 @@ DECLARE
     kind record;
     function text;
     functions regprocedure[];
+    marked text := 'keeps a band table in step; made by lsh_create_band_table()';
 BEGIN
     IF source IS NULL OR id_column IS NULL THEN
         RAISE EXCEPTION 'source and id_column must not be NULL' USING ERRCODE = 'null_value_not_allowed';
@@ -326,6 +327,11 @@ BEGIN
     by_rows := found_table.relkind = 'p' OR EXISTS (SELECT FROM pg_inherits WHERE inhrelid = source);
     FOR kind IN EXECUTE format('SELECT * FROM %s._lsh_band_table_triggers($1)', extension) USING by_rows LOOP
         function := format('%I.%I', found_table.nspname, stem || '_' || kind.suffix);
+        -- DROP TABLE ... CASCADE of a band table that was restored leaves its functions behind.
+        IF obj_description(to_regprocedure(function || '()'), 'pg_proc') = marked
+                AND NOT EXISTS (SELECT FROM pg_trigger WHERE tgfoid = to_regprocedure(function || '()')) THEN
+            EXECUTE format('DROP FUNCTION %s()', function);
+        END IF;
         EXECUTE format('CREATE FUNCTION %s() RETURNS trigger LANGUAGE plpgsql'
             ' SET search_path TO pg_catalog, pg_temp SET jit TO off%s AS %L', function, kind.settings,
             format(kind.body, target,
@@ -338,8 +344,7 @@ BEGIN
                 coalesce(equal, '='), as_base,
                 format('Fill it again in one transaction: TRUNCATE %s; INSERT INTO %1$s (key, id) %s;', target,
                     wanted)));
-        EXECUTE format('COMMENT ON FUNCTION %s() IS ''keeps a band table in step; made by lsh_create_band_table()''',
-            function);
+        EXECUTE format('COMMENT ON FUNCTION %s() IS %L', function, marked);
         EXECUTE format('CREATE TRIGGER %I AFTER ' || kind.event || ' WHEN (%s._lsh_require_band_table('
             '%L::pg_catalog.regclass, %4$L::pg_catalog.text, %L::pg_catalog.text)) EXECUTE FUNCTION %s()',
             stem || '_' || kind.suffix, source_name, extension, target, kind.privileges, function);

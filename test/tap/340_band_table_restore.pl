@@ -127,6 +127,14 @@ for my $role (qw(superuser keeper))
         # A dump has no automatic dependencies.
         like(($node->psql($database, 'SET ROLE keeper; DROP TABLE app.parts_bands'))[2],
             qr/cannot drop table app\.parts_bands because other objects depend on it/, "$what: DROP TABLE wants CASCADE");
+        # That leaves the functions, which do not stand in the way of another band table.
+        $node->safe_psql($database, <<'SQL');
+SET ROLE keeper;
+DROP TABLE app.parts_bands CASCADE;
+SELECT lsh_create_band_table('app.parts', bands => 64, rows => 2);
+INSERT INTO app.parts VALUES (502, minhash('After all'));
+SQL
+        is(differences($database, 'app.parts_bands', $wanted{'app.parts_bands'}), '0|0', "$what: another follows");
         $node->safe_psql($database, <<'SQL');
 SET ROLE keeper;
 SELECT lsh_drop_band_table(t) FROM unnest(ARRAY['app.parts_bands', 'app."Two words_bands"', 'app."Few"']::regclass[]) t;

@@ -209,6 +209,15 @@ DROP SCHEMA "logged %s" CASCADE;
 DROP TABLE copied;
 DROP ROLE regress_lsh_clerk;
 
+-- DROP TABLE of clusters that were restored from a dump leaves the tables beside them. Here others have their names.
+CREATE TABLE "restored %s_settings" (only_row boolean);
+CREATE TABLE "restored %s_to_log" (id int);
+SELECT pg_temp.error_of($$SELECT lsh_create_clusters('"restored %s"', 'SELECT id, body FROM docs')$$);
+DROP TABLE "restored %s_settings";
+SELECT rows_added FROM lsh_create_clusters('"restored %s"', 'SELECT id, body FROM docs');
+SELECT pg_temp.error_of($$SELECT lsh_refresh_clusters('"restored %s"', log => 'restored_log')$$);
+DROP TABLE "restored %s", "restored %s_to_log";
+
 -- A queue: ids may be there several times, and those that were looked at are gone.
 CREATE TABLE queue (id bigint, noted timestamptz DEFAULT now());
 INSERT INTO docs VALUES (8, 'the quick brown fox jumps over the lazy fox'), (9, 'none of these');

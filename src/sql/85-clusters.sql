@@ -649,6 +649,11 @@ BEGIN
             DETAIL = format('It lacks %s.', missing), HINT = 'Name a table that is not there: the refresh makes it.';
     END IF;
     IF to_log IS NULL THEN
+        IF to_regclass(made) IS NOT NULL THEN
+            RAISE EXCEPTION 'relation % already exists', made USING ERRCODE = 'duplicate_table',
+                HINT = format('If it belongs to these clusters, give it their owner. If it is left from others, drop '
+                    'it: DROP TABLE %s;', made);
+        END IF;
         EXECUTE format('CREATE TABLE %1$s (id %2$s PRIMARY KEY, cluster_id bigint
             DEFAULT CAST(CAST(%3$L AS regclass) AS bigint), representative %2$s)', made, k.id_type,
             CAST(clusters AS oid));
@@ -803,6 +808,10 @@ BEGIN
     END IF;
     id_type := (SELECT q.id_type FROM @extschema@._lsh_kept_query(query, search_path, CAST(NULL AS text)) AS q);
     state := regexp_replace(target, '("?)$', E'_settings\\1');
+    IF to_regclass(state) IS NOT NULL THEN
+        RAISE EXCEPTION 'relation % already exists', state USING ERRCODE = 'duplicate_table',
+            HINT = format('If it is left from clusters that are gone, drop it: DROP TABLE %s;', state);
+    END IF;
     EXECUTE format('CREATE TABLE %s (only_row boolean DEFAULT true PRIMARY KEY CHECK (only_row), query text NOT NULL,
         search_path text NOT NULL, apart text, threshold double precision NOT NULL, recall double precision,
         bands integer, rows integer, verify text, max_bucket integer, num_hashes integer, shingle_size integer,

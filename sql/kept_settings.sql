@@ -218,6 +218,27 @@ SELECT rows_added FROM lsh_create_clusters('"restored %s"', 'SELECT id, body FRO
 SELECT pg_temp.error_of($$SELECT lsh_refresh_clusters('"restored %s"', log => 'restored_log')$$);
 DROP TABLE "restored %s", "restored %s_to_log";
 
+-- Policies that hold for the owner, too, could hide rows from a refresh.
+CREATE ROLE regress_lsh_owner;
+CREATE SCHEMA forced AUTHORIZATION regress_lsh_owner;
+GRANT USAGE ON SCHEMA kept_settings TO regress_lsh_owner;
+GRANT SELECT ON docs TO regress_lsh_owner;
+SET ROLE regress_lsh_owner;
+SELECT rows_added FROM lsh_create_clusters('forced.k', 'SELECT id, body FROM kept_settings.docs');
+SELECT rows_added FROM lsh_refresh_clusters('forced.k', log => 'forced.k_log');
+ALTER TABLE forced.k ENABLE ROW LEVEL SECURITY;
+CREATE POLICY none ON forced.k USING (false) WITH CHECK (true);
+SELECT rows_added FROM lsh_refresh_clusters('forced.k');
+ALTER TABLE forced.k FORCE ROW LEVEL SECURITY;
+ALTER TABLE forced.k_to_log ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+SELECT pg_temp.error_of($$SELECT lsh_refresh_clusters('forced.k', changed => 'SELECT 1')$$);
+ALTER TABLE forced.k NO FORCE ROW LEVEL SECURITY;
+ALTER TABLE forced.k_to_log NO FORCE ROW LEVEL SECURITY;
+SELECT rows_added FROM lsh_refresh_clusters('forced.k', changed => 'SELECT 1');
+RESET ROLE;
+DROP OWNED BY regress_lsh_owner;
+DROP ROLE regress_lsh_owner;
+
 -- A queue: ids may be there several times, and those that were looked at are gone.
 CREATE TABLE queue (id bigint, noted timestamptz DEFAULT now());
 INSERT INTO docs VALUES (8, 'the quick brown fox jumps over the lazy fox'), (9, 'none of these');

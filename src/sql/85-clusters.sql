@@ -732,6 +732,14 @@ BEGIN
     target := @extschema@._lsh_kept_locked_name(clusters);
     settings := @extschema@._lsh_kept_settings_table(clusters);
     state := @extschema@._lsh_kept_locked_name(settings);
+    SELECT string_agg(format('ALTER TABLE %s NO FORCE ROW LEVEL SECURITY;', t), ' ') INTO missing
+    FROM unnest(ARRAY[clusters, settings, @extschema@._lsh_kept_to_log(clusters)]) AS t
+    WHERE row_security_active(CAST(t AS oid));
+    IF missing IS NOT NULL THEN
+        RAISE EXCEPTION 'policies hide rows of clusters % from their owner', clusters
+            USING ERRCODE = 'object_not_in_prerequisite_state',
+                DETAIL = 'A refresh would take them for rows that are not there.', HINT = missing;
+    END IF;
     EXECUTE format('UPDATE %s AS s SET refreshes = refreshes + 1, is_logging = $1 RETURNING to_jsonb(s)', state)
         INTO kept USING log IS NOT NULL;
     IF kept IS NULL THEN

@@ -276,6 +276,13 @@ ALTER TABLE loose INHERIT loose_parent;
 SELECT name, pg_temp.error_of(format('SELECT lsh_refresh_clusters(''kept_loose'', changed => %L)', name))
 FROM unnest(ARRAY['loose', 'loose_child', 'loose_parent', 'kept_loose']) AS name;
 SELECT count(*) FROM loose;
+-- Nor is the log: who leaves out its name means no queue.
+SELECT rows_added FROM lsh_refresh_clusters('kept_loose', log => 'loose_log');
+INSERT INTO loose VALUES (4, 'and a text that is like none of the others');
+SELECT rows_added FROM lsh_refresh_clusters('kept_loose', log => 'loose_log');
+SELECT name, pg_temp.error_of(format('SELECT lsh_refresh_clusters(''kept_loose'', %L)', name))
+FROM unnest(ARRAY['loose_log', 'kept_loose_to_log']) AS name;
+SELECT count(*) FROM loose_log;
 
 -- A temporary table of the same name does not get in the way.
 CREATE TEMP TABLE beside AS SELECT 1 AS one;

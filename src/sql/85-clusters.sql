@@ -606,6 +606,11 @@ BEGIN
             HINT = format('Name a queue, or use, for example, changed => %L.',
                 format('SELECT id FROM %s WHERE updated_at > now() - interval ''1 day''', queue));
     END IF;
+    IF EXISTS (SELECT FROM pg_attribute WHERE attrelid = queue AND attname = 'cluster_id' AND NOT attisdropped) THEN
+        RAISE EXCEPTION 'changed is %, which has clusters or is a log of them', queue
+            USING ERRCODE = 'wrong_object_type', DETAIL = 'A refresh would delete its rows, as it does with a queue.',
+            HINT = format('For a log, use lsh_refresh_clusters(%L, log => %L).', k.target, queue);
+    END IF;
     statement := format('(DELETE FROM %s RETURNING CAST(id AS %s) AS id)', @extschema@._lsh_kept_locked_name(queue),
         k.id_type);
     -- If the queue had one row for each id, a writer could find a row there that this refresh is deleting, and leave it

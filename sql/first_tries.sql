@@ -209,6 +209,12 @@ UNION ALL SELECT call, split_part(pg_temp.outcome(call), E'\n', 1) FROM unnest(A
     $$CREATE INDEX ON articles USING lsh (minhash(concat_ws(' ', id, body)))$$,
     $$ALTER TABLE articles ADD s minhash_signature GENERATED ALWAYS AS (minhash(concat_ws(' ', id, body))) STORED$$])
     AS call;
+CREATE TABLE renamed (id int PRIMARY KEY, sig minhash_signature);
+SELECT lsh_create_band_table('renamed');
+ALTER TABLE renamed RENAME id TO nr;
+INSERT INTO parsed SELECT call, split_part(pg_temp.outcome(call), E'\n', 1)
+FROM (VALUES ($$INSERT INTO renamed VALUES (1, minhash('a text'))$$)) AS calls (call);
+DROP TABLE renamed;
 SELECT call, error FROM parsed;
 SELECT error FROM parsed WHERE position(format('`%s`', regexp_replace(error, '^\w+: ', '')) IN :'reference') = 0;
 DROP TABLE parsed;

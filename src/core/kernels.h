@@ -90,10 +90,6 @@ struct kernel_table {
     // needs no padding, nor do `numbers`.
     std::size_t (*keep_known)(const number_filter& filter, const u32* numbers, std::size_t count, u32* kept) noexcept;
 
-    // How many elements at the start of two arrays are equal, up to the first difference. Both arrays have `count`
-    // elements and no padding.
-    std::size_t (*count_equal_front)(const u64* a, const u64* b, std::size_t count) noexcept;
-
     // Packs bytes, each 0 or 255, into bits, 64 to a word. Returns how many bits are set. The bytes have no padding.
     std::size_t (*pack_marks)(const u8* marks, std::size_t words, u64* bits) noexcept;
 

@@ -314,6 +314,23 @@ TEST(exact_sets, the_elements_of_a_base_are_marked_and_no_others_kept)
     }
 }
 
+TEST(exact_sets, equal_elements_at_the_front_are_counted)
+{
+    support::random_source random = {15};
+    for (std::size_t count = 0; count < 100; count++)
+        for (std::size_t different = 0; different <= count; different++) {
+            std::vector<std::uint64_t> a(count);
+            for (std::uint64_t& element : a)
+                element = random.next();
+            std::vector<std::uint64_t> b = a;
+            if (different < count)
+                b[different] ^= std::uint64_t{1} << random.below(64);
+            const auto exact_a = support::exact_copy<std::uint64_t>(a.data(), count);
+            const auto exact_b = support::exact_copy<std::uint64_t>(b.data(), count);
+            ASSERT_EQ(minhash::bulk::count_equal_front(exact_a.get(), exact_b.get(), count), different) << count;
+        }
+}
+
 TEST(exact_sets, large_rows_give_way_to_cancel)
 {
     support::random_source random = {64};

@@ -184,25 +184,6 @@ TEST(kernels, a_filter_keeps_its_numbers_and_few_others)
     }
 }
 
-TEST(kernels, equal_elements_at_the_front_are_counted)
-{
-    support::random_source random = {15};
-    for (std::size_t count = 0; count < 100; count++)
-        for (std::size_t different = 0; different <= count; different++) {
-            std::vector<std::uint64_t> a(count);
-            for (std::uint64_t& element : a)
-                element = random.next();
-            std::vector<std::uint64_t> b = a;
-            if (different < count)
-                b[different] ^= std::uint64_t{1} << random.below(64);
-            const auto exact_a = support::exact_copy<std::uint64_t>(a.data(), count);
-            const auto exact_b = support::exact_copy<std::uint64_t>(b.data(), count);
-            for (const kernel_table* const table : minhash::runnable_kernels())
-                ASSERT_EQ(table->count_equal_front(exact_a.get(), exact_b.get(), count), different)
-                    << table->name << " of " << count;
-        }
-}
-
 TEST(kernels, marks_are_packed_to_bits_and_counted)
 {
     support::random_source random = {16};

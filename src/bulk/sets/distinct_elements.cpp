@@ -143,9 +143,8 @@ std::size_t mark(distinct_elements& set, std::uint64_t* elements, std::size_t co
     std::size_t others = 0;
     for (std::size_t index = 0; index < count;) {
         if (expected < end && in.list[expected] == elements[index]) {
-            const std::size_t run = kernels->count_equal_front(elements + index,
-                                                               in.list + expected,
-                                                               std::min(count - index, end - expected));
+            const std::size_t run =
+                count_equal_front(elements + index, in.list + expected, std::min(count - index, end - expected));
             std::fill_n(marks + expected, run, marked);
             index += run;
             expected += run;
@@ -237,6 +236,22 @@ void read_text(host_signer& signer, text_bytes text, distinct_elements& set)
                [&set](const shingle_batch& batch) { add(set, batch.lo, batch.hi, batch.count); });
 }
 
+std::size_t count_equal_front(const std::uint64_t* a, const std::uint64_t* b, std::size_t count) noexcept
+{
+    constexpr std::size_t at_once = 8; // the compiler compares them as vectors
+    std::size_t equal = 0;
+    for (; equal + at_once <= count; equal += at_once) {
+        std::uint64_t different = 0;
+        for (std::size_t index = equal; index < equal + at_once; index++)
+            different |= a[index] ^ b[index];
+        if (different != 0)
+            break;
+    }
+    while (equal < count && a[equal] == b[equal])
+        equal++;
+    return equal;
+}
+
 std::size_t count_shared(const distinct_elements& set, std::span<const std::uint64_t> elements, std::size_t& expected)
 {
     const searched_elements in(set);
@@ -244,10 +259,9 @@ std::size_t count_shared(const distinct_elements& set, std::span<const std::uint
     std::size_t next = expected;
     for (std::size_t index = 0; index < elements.size();) {
         if (next <= set.listed && in.list[next] == elements[index]) {
-            const std::size_t run =
-                kernels->count_equal_front(elements.data() + index,
-                                           in.list + next,
-                                           std::min(elements.size() - index, set.listed + 1 - next));
+            const std::size_t run = count_equal_front(elements.data() + index,
+                                                      in.list + next,
+                                                      std::min(elements.size() - index, set.listed + 1 - next));
             shared += run;
             index += run;
             next += run;

@@ -84,6 +84,9 @@ void add(distinct_elements& set, std::span<const std::uint64_t> elements);
 // Starts a set, and adds all elements of a text.
 void read_text(host_signer& signer, text_bytes text, distinct_elements& set);
 
+// How many elements at the start of two arrays of `count` elements are equal, up to the first difference.
+std::size_t count_equal_front(const std::uint64_t* a, const std::uint64_t* b, std::size_t count) noexcept;
+
 // Counts how many of `elements`, which are distinct, are in the set. `expected` is the number that the first of
 // `elements` probably has in the set. Set this variable to 1 before the first call, and pass it on from call to call.
 std::size_t count_shared(const distinct_elements& set, std::span<const std::uint64_t> elements, std::size_t& expected);

@@ -49,34 +49,6 @@ std::size_t keep_known(const number_filter& filter, const u32* numbers, std::siz
     return static_cast<std::size_t>(to - kept);
 }
 
-std::size_t count_equal_front(const u64* a, const u64* b, std::size_t count) noexcept
-{
-    std::size_t equal = 0;
-#if defined(MINHASH_AVX512)
-    for (; equal < count; equal += 8) {
-        const auto valid = static_cast<__mmask8>(first_lanes(count - equal));
-        const __m512i from_a = _mm512_maskz_loadu_epi64(valid, a + equal);
-        const __m512i from_b = _mm512_maskz_loadu_epi64(valid, b + equal);
-        const u32 different = _mm512_cmpneq_epi64_mask(from_a, from_b);
-        if (different != 0)
-            return equal + static_cast<u32>(__builtin_ctz(different));
-    }
-    return count;
-#else
-    constexpr std::size_t at_once = 8;
-    for (; equal + at_once <= count; equal += at_once) {
-        u64 different = 0;
-        for (std::size_t index = equal; index < equal + at_once; index++)
-            different |= a[index] ^ b[index];
-        if (different != 0)
-            break;
-    }
-    while (equal < count && a[equal] == b[equal])
-        equal++;
-    return equal;
-#endif
-}
-
 std::size_t pack_marks(const u8* marks, std::size_t words, u64* bits) noexcept
 {
     std::size_t set = 0;

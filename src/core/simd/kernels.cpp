@@ -32,7 +32,6 @@ const kernel_table MINHASH_JOIN(MINHASH_KERNELS, _kernels) = {
     .join_halves = simd::join_halves,
     .keep_small = simd::keep_small,
     .keep_known = simd::keep_known,
-    .count_equal_front = simd::count_equal_front,
     .pack_marks = simd::pack_marks,
     .absorb_fss = simd::absorb_fss,
     .absorb_classic = simd::absorb_classic,

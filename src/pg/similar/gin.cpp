@@ -37,29 +37,21 @@ struct gin_options {
     double threshold;
 };
 
-// The bands and rows of an index. They are kept from call to call, because choosing them takes longer than making keys.
+// The bands and rows of an index, kept from call to call, because choosing them takes longer than making keys.
 struct gin_choice {
-    banding given;  // the bands and rows in the options; 0 if not specified
-    int num_hashes; // the number of hashes for which `chosen` was chosen
+    int num_hashes; // for which they were chosen
     banding chosen;
 };
 
 banding banding_of_index(FunctionCallInfo fcinfo, int num_hashes)
 {
     gin_choice* kept = static_cast<gin_choice*>(fcinfo->flinfo->fn_extra);
-    if (kept == nullptr) {
-        kept = allocate<gin_choice>(fcinfo->flinfo->fn_mcxt);
-        *kept = {{0, 0}, 0, {0, 0}};
-        if (PG_HAS_OPCLASS_OPTIONS())
-            kept->given = reinterpret_cast<gin_options*>(PG_GET_OPCLASS_OPTIONS())->banding;
-        fcinfo->flinfo->fn_extra = kept;
-    }
-    if (kept->given.bands != 0)
-        return kept->given;
-    if (kept->num_hashes != num_hashes) {
-        kept->num_hashes = num_hashes;
-        kept->chosen = gin_banding(nullptr, num_hashes);
-    }
+    if (kept == nullptr)
+        fcinfo->flinfo->fn_extra = kept = allocate<gin_choice>(fcinfo->flinfo->fn_mcxt);
+    else if (kept->num_hashes == num_hashes)
+        return kept->chosen;
+    const bytea* const options = PG_HAS_OPCLASS_OPTIONS() ? PG_GET_OPCLASS_OPTIONS() : nullptr;
+    *kept = {num_hashes, gin_banding(options, num_hashes)};
     return kept->chosen;
 }
 

@@ -6,10 +6,11 @@
 
 #include "bulk/memory/host.h"
 
+#include "core/sort.h"
+
 #include <algorithm>
 #include <bit>
 #include <cassert>
-#include <utility>
 
 namespace minhash::bulk {
 
@@ -18,18 +19,6 @@ constexpr std::uint32_t no_row = 0xFFFFFFFF;
 // The maximum number of rows. Even if all rows are in one partition, 32 bits suffice to number the slots of its hash
 // table.
 constexpr std::uint32_t most_rows = 0x7FFFFFFF;
-
-// For counting sorts. Turns the number of values in each group into the position of the group's first value, and
-// returns the number of all values. Whoever then puts a value of group i at position counts[i]++ turns it into the
-// position after the group's last value.
-template <typename Count>
-Count sum_counts(std::span<Count> counts)
-{
-    Count total = 0;
-    for (Count& count : counts)
-        total += std::exchange(count, total);
-    return total;
-}
 
 constexpr std::uint64_t make_entry(std::uint32_t key, std::uint32_t row) noexcept
 {

@@ -3,9 +3,9 @@
 #include "bulk/weighted/part.h"
 
 #include "core/hash.h"
+#include "core/sort.h"
 
 #include <algorithm>
-#include <array>
 #include <cassert>
 #include <utility>
 
@@ -129,38 +129,13 @@ std::size_t add_shingles(list_maker& self, std::uint32_t row, std::size_t listed
     return listed;
 }
 
-// Sorts self.list by radix, one byte after the other. Bytes that are the same in all are left out, so a list of 1,000
-// takes a fifth of the time of std::sort().
+// Sorts self.list. (By radix, a list of 1,000 takes a fifth of the time of std::sort().)
 void sort_list(list_maker& self, std::size_t listed)
 {
-    constexpr std::size_t few = 128;
-    constexpr int bytes = sizeof(listed_shingle);
-    listed_shingle* from = self.list.values;
-    if (listed < few) {
-        std::sort(from, from + listed);
-        return;
-    }
     host& owner = *self.rows->owner;
     grow(owner, self.before, 0, listed);
-    listed_shingle* to = self.before.values;
-    std::array<std::array<std::uint32_t, 256>, bytes> counts = {};
-    for (std::size_t i = 0; i < listed; i++)
-        for (int byte = 0; byte < bytes; byte++)
-            counts[byte][from[i] >> 8 * byte & 255]++;
-    for (int byte = 0; byte < bytes; byte++) {
-        pause(owner);
-        std::array<std::uint32_t, 256>& starts = counts[byte];
-        if (starts[from[0] >> 8 * byte & 255] == listed)
-            continue;
-        std::uint32_t before = 0;
-        for (std::uint32_t& start : starts)
-            before += std::exchange(start, before);
-        for (std::size_t i = 0; i < listed; i++)
-            to[starts[from[i] >> 8 * byte & 255]++] = from[i];
-        std::swap(from, to);
-    }
-    if (from != self.list.values)
-        std::copy(from, from + listed, self.list.values);
+    if (radix_sort<0>(self.list.values, self.before.values, listed, [&] { pause(owner); }) != self.list.values)
+        std::swap(self.list, self.before);
 }
 
 // Records the norm of a row and its digest, and chooses what is indexed of it.

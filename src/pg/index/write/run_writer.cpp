@@ -2,6 +2,8 @@
 #include "pg/index/write/entry_stream.h"
 #include "pg/index/write/run_writer.h"
 
+#include "core/sort.h"
+
 #include <algorithm>
 
 extern "C" {
@@ -18,8 +20,6 @@ namespace {
 // records that are sorted together.
 constexpr int ordinal_bits = 24;
 constexpr std::uint64_t ordinal_mask = (std::uint64_t{1} << ordinal_bits) - 1;
-constexpr int digit_bits = 8;
-constexpr int digits = key_bits / digit_bits;
 
 // A page and its first key, for the level above.
 struct fence {
@@ -70,36 +70,6 @@ void write_entry(band_writer& writer, std::uint64_t key, std::uint64_t number)
     write_leaf(writer);
     [[maybe_unused]] const bool added = add_entry(writer.entries, key, number);
     Assert(added);
-}
-
-// Up to this many values are sorted by comparison, because a radix sort has a fixed cost. (A run made by an insertion
-// may have only a few values in each of 4,096 bands.)
-constexpr std::size_t few_values = 256;
-
-// Sorts values by their keys, stably. Returns the array that holds the result, `values` or `other`.
-std::uint64_t* radix_sort(std::uint64_t* values, std::uint64_t* other, std::size_t count)
-{
-    if (count <= few_values) {
-        std::sort(values, values + count); // stable, because equal keys are in the order of their ordinals
-        return values;
-    }
-    std::uint32_t starts[digits][1 << digit_bits] = {};
-    for (std::size_t at = 0; at < count; at++)
-        for (int digit = 0; digit < digits; digit++)
-            starts[digit][values[at] >> (ordinal_bits + digit_bits * digit) & 0xFF]++;
-    for (int digit = 0; digit < digits; digit++) {
-        CHECK_FOR_INTERRUPTS();
-        std::uint32_t sum = 0;
-        for (std::uint32_t& start : starts[digit]) {
-            const std::uint32_t mine = start;
-            start = sum;
-            sum += mine;
-        }
-        for (std::size_t at = 0; at < count; at++)
-            other[starts[digit][values[at] >> (ordinal_bits + digit_bits * digit) & 0xFF]++] = values[at];
-        std::swap(values, other);
-    }
-    return values;
 }
 
 // Reads the keys of one list from all records that have an entry in it. Returns the number of keys.
@@ -194,7 +164,8 @@ sorted_leaves write_lists(band_writer& writer, int first, int end)
     std::size_t count = 0;
     for (int list = end; list-- > first;) {
         count = read_list(writer, list);
-        const std::uint64_t* const sorted = radix_sort(writer.keys.at, writer.other.at, count);
+        const std::uint64_t* const sorted =
+            radix_sort<ordinal_bits / 8>(writer.keys.at, writer.other.at, count, [] { CHECK_FOR_INTERRUPTS(); });
         for (std::size_t at = count; at-- > 0;) {
             if (at % 65536 == 0)
                 CHECK_FOR_INTERRUPTS();

@@ -3,8 +3,6 @@
 // as many steps as its id has partners, however many clusters the rows of a component are tried for.
 #include "bulk/components/apart.h"
 
-#include <utility>
-
 namespace minhash::bulk {
 
 namespace {
@@ -19,9 +17,7 @@ void sort_by(
         pause(owner);
         ends[each.*id]++;
     }
-    std::uint64_t before = 0;
-    for (std::uint64_t& end : ends)
-        before += std::exchange(end, before);
+    sum_counts(ends);
     for (const verdict& each : from) {
         pause(owner);
         to[ends[each.*id]++] = each;

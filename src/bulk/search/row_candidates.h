@@ -119,7 +119,7 @@ void verify_row(verifier& check, std::uint32_t row, std::span<std::uint32_t> oth
         pause(owner);
         if (skip(others[i]))
             continue;
-        if (const auto similarity = compare(check.sets, row, others[i], check.threshold, true))
+        if (const auto similarity = compare(check.sets, row, others[i], check.threshold))
             take(others[i], *similarity);
     }
 }

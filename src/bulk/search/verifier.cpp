@@ -147,7 +147,7 @@ std::optional<double> verify(verifier& self, std::uint32_t a, std::uint32_t b)
     if (!kept)
         return std::nullopt;
     if (task.exact)
-        return compare(self.sets, a, b, self.threshold, true);
+        return compare(self.sets, a, b, self.threshold);
     const std::uint32_t equal = task.given ? compare_whole(self, a, b) : *kept;
     return equal >= self.least_equal ? std::optional(similarity_of(task.scheme, equal)) : std::nullopt;
 }
@@ -166,7 +166,7 @@ bool is_same(verifier& self, std::uint32_t a, std::uint32_t b)
         return false;
     if (rows.task.given)
         return compare_whole(self, a, b) == rows.task.scheme.num_hashes;
-    return !rows.task.exact || have_same_text(self, a, b) || compare(self.sets, a, b, 1, false) == 1;
+    return !rows.task.exact || have_same_text(self, a, b) || compare(self.sets, a, b, 1).has_value();
 }
 
 } // namespace minhash::bulk

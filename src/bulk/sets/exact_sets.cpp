@@ -265,12 +265,6 @@ void load(exact_sets& self, std::uint32_t row)
     }
 }
 
-// What a comparison must answer.
-struct question {
-    std::uint64_t needed; // how many elements the rows must share, at least, to reach the similarity
-    bool exactly;
-};
-
 // The result of a comparison. If counting stopped early, `shared` counts only the elements that were looked at.
 struct answer {
     bool reached;
@@ -278,59 +272,55 @@ struct answer {
     std::size_t looked_at;
 };
 
-// Counts how many of the elements are in the set, and adds this number to `shared`. Stops as soon as `asked` can be
-// answered.
+// Counts how many of the elements are in the set, and adds this number to `shared`. Stops as soon as it is certain that
+// the rows share fewer elements than needed.
 answer count_in(host& owner,
                 const distinct_elements& set,
                 std::span<const std::uint64_t> elements,
                 std::uint64_t shared,
-                const question& asked)
+                std::uint64_t needed)
 {
     std::size_t expected = 1;
     for (std::size_t from = 0; from < elements.size(); from += step) {
-        if (shared + (elements.size() - from) < asked.needed)
+        if (shared + (elements.size() - from) < needed)
             return {false, shared, from};
-        if (shared >= asked.needed && !asked.exactly)
-            return {true, shared, from};
         shared += count_shared(set, elements.subspan(from, std::min(step, elements.size() - from)), expected);
         if (from % (step * 64) == 0)
             pause(owner);
     }
-    return {shared >= asked.needed, shared, elements.size()};
+    return {shared >= needed, shared, elements.size()};
 }
 
 // Counts the shared elements of two rows that have the same base.
-answer count_by_base(exact_sets& self, const kept_row& a, const kept_row& b, const question& asked)
+answer count_by_base(exact_sets& self, const kept_row& a, const kept_row& b, std::uint64_t needed)
 {
     assert(a.base == b.base && a.bits == b.bits);
     const std::size_t words = words_for(a.bits);
     const std::uint64_t shared =
         (a.shared_with_base + b.shared_with_base - different_bits(a.words(), b.words(), words)) / 2;
-    if (shared >= asked.needed && !asked.exactly)
-        return {true, shared, 0};
-    if (shared + std::min(a.others, b.others) < asked.needed)
+    if (shared + std::min(a.others, b.others) < needed)
         return {false, shared, 0};
     // If a bit is set in only one of the rows, that row has at least one element that the other row lacks.
     const std::size_t different = different_bits(a.bits_of_others(), b.bits_of_others(), words);
     const std::size_t only_a = (different + a.other_bits - b.other_bits) / 2;
     const std::size_t only_b = different - only_a;
-    if (shared + std::min(a.others - only_a, b.others - only_b) < asked.needed)
+    if (shared + std::min(a.others - only_a, b.others - only_b) < needed)
         return {false, shared, 0};
     if (self.others_row != a.row) {
         self.others_row = no_row;
         take_elements(self.others, {a.elements(), a.others});
         self.others_row = a.row;
     }
-    return count_in(*self.owner, self.others, {b.elements(), b.others}, shared, asked);
+    return count_in(*self.owner, self.others, {b.elements(), b.others}, shared, needed);
 }
 
 // Compares a kept row with the loaded row. If the kept row has no base, and the two rows share enough elements, the
 // loaded row can become the base. But before that, the loaded row must have met `least_met` other rows like this.
-answer count_in_loaded(exact_sets& self, const kept_row& record, double least, bool exactly)
+answer count_in_loaded(exact_sets& self, const kept_row& record, double least)
 {
     const std::span<const std::uint64_t> elements = distinct_of(self, record);
-    const question asked = {least_shared(self.loaded.count, elements.size(), least), exactly};
-    const answer found = count_in(*self.owner, self.loaded, elements, 0, asked);
+    const std::uint64_t needed = least_shared(self.loaded.count, elements.size(), least);
+    const answer found = count_in(*self.owner, self.loaded, elements, 0, needed);
     if (found.shared < found.looked_at / 2 || record.base != nowhere)
         return found;
     kept_row* const base = record_at(self, self.loaded_at);
@@ -355,7 +345,7 @@ answer all_shared(const exact_sets& self, std::uint32_t a, std::uint32_t b, std:
     return {jaccard({self.sizes[a], self.sizes[b], shared}) >= least, shared, 0};
 }
 
-answer compare_rows(exact_sets& self, std::uint32_t a, std::uint32_t b, double least, bool exactly)
+answer compare_rows(exact_sets& self, std::uint32_t a, std::uint32_t b, double least)
 {
     if (!is_at_hand(self, a) && is_at_hand(self, b))
         std::swap(a, b);
@@ -375,16 +365,13 @@ answer compare_rows(exact_sets& self, std::uint32_t a, std::uint32_t b, double l
             return all_shared(self, a, b, record_b->shared_with_base, least);
         if (record_b->base == nowhere)
             return all_shared(self, a, b, record_a->shared_with_base, least);
-        return count_by_base(self,
-                             *record_a,
-                             *record_b,
-                             {least_shared(record_a->count(), record_b->count(), least), exactly});
+        return count_by_base(self, *record_a, *record_b, least_shared(record_a->count(), record_b->count(), least));
     }
     if (b == self.loaded_row)
         std::swap(a, b);
     load(self, a);
     if (const kept_row* const record = record_of(self, b); record != nullptr && is_listed(self, *record))
-        return count_in_loaded(self, *record, least, exactly);
+        return count_in_loaded(self, *record, least);
     const std::size_t shared = read_by_loaded(self, b);
     return all_shared(self, a, b, shared, least);
 }
@@ -425,7 +412,7 @@ std::uint64_t least_shared(std::uint64_t first, std::uint64_t second, double lea
     return shared;
 }
 
-std::optional<double> compare(exact_sets& self, std::uint32_t a, std::uint32_t b, double least, bool exactly)
+std::optional<double> compare(exact_sets& self, std::uint32_t a, std::uint32_t b, double least)
 {
     assert(a != b);
     // The elements of the previous call's rows are probably still in memory. So if one of these rows is compared again,
@@ -439,7 +426,7 @@ std::optional<double> compare(exact_sets& self, std::uint32_t a, std::uint32_t b
     const std::uint32_t size_b = self.sizes[b];
     if (size_a != not_counted && size_b != not_counted && jaccard({size_a, size_b, std::min(size_a, size_b)}) < least)
         return std::nullopt;
-    const answer found = compare_rows(self, a, b, least, exactly);
+    const answer found = compare_rows(self, a, b, least);
     if (!found.reached)
         return std::nullopt;
     assert(self.sizes[a] != not_counted && self.sizes[b] != not_counted);

@@ -14,7 +14,7 @@
 // bits, which are chosen by hashes of the row's other elements. These bits give an upper bound on how many elements a1
 // and a2 share. So if two copies of a text differ in a few words, comparing them costs little more than comparing their
 // bits. If two rows have no common base, the elements of one row are looked up in a table of the other row. This
-// stops as soon as it is certain whether the two rows reach the wanted similarity.
+// stops as soon as it is certain that the two rows do not reach the wanted similarity.
 #pragma once
 
 #include "bulk/sets/distinct_elements.h"
@@ -64,9 +64,9 @@ struct exact_sets {
 // memory is used for the sizes of all rows (four bytes each), and for the two rows that are being compared.
 void start_sets(exact_sets& self, host& owner, const element_source& source, std::uint32_t count, std::size_t bytes);
 
-// The Jaccard similarity of two rows if it is at least `least`. If not `exactly`, any number that is at least `least`
-// may be returned instead. A call is cheaper if one of its rows was also in the previous call.
-std::optional<double> compare(exact_sets& self, std::uint32_t a, std::uint32_t b, double least, bool exactly);
+// The Jaccard similarity of two rows if it is at least `least`. A call is cheaper if one of its rows was also in the
+// previous call.
+std::optional<double> compare(exact_sets& self, std::uint32_t a, std::uint32_t b, double least);
 
 // The minimum number of shared elements with which two sets of these sizes reach the similarity `least`. If they cannot
 // reach it, the result is one more than the size of the smaller set.

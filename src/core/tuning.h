@@ -22,7 +22,7 @@ double standard_error(double similarity, int num_hashes, int bits = 32) noexcept
 
 // The largest number such that all pairs of sets with this Jaccard similarity, apart from a share of at most
 // share_missed, have at least as many equal slots. It is a quantile of the binomial distribution, which is skewed near
-// 0 and 1.
+// 0 and 1; so it also says how many of some draws succeed, if each does with this probability.
 int least_agreement(double similarity, int num_hashes, double share_missed) noexcept;
 
 // The natural logarithm of the number of ways to choose `chosen` items from `all`.

@@ -328,4 +328,26 @@ TEST(tuning, least_agreement_is_a_quantile)
     EXPECT_EQ(minhash::least_agreement(0.99, 128, 1.0 / 30000), 120);
 }
 
+TEST(tuning, fewer_agreements_are_as_rare_as_promised)
+{
+    for (const int draws : {1, 24, 200})
+        for (const double chance : {0.01, 0.3, 0.7, 0.99, 1.0})
+            for (const double missed : {0.0001, 0.01, 0.2}) {
+                const int least = minhash::least_agreement(chance, draws, missed);
+                ASSERT_LE(least, draws);
+                const auto chance_below = [&](int number) {
+                    double sum = 0;
+                    for (int i = 0; i < number; i++)
+                        sum +=
+                            std::exp(std::lgamma(draws + 1.0) - std::lgamma(i + 1.0) - std::lgamma(draws - i + 1.0)) *
+                            std::pow(chance, i) * std::pow(1 - chance, draws - i);
+                    return sum;
+                };
+                EXPECT_LE(chance_below(least), missed + 1e-9) << draws << " " << chance << " " << missed;
+                if (least < draws) {
+                    EXPECT_GT(chance_below(least + 1), missed - 1e-9) << draws << " " << chance << " " << missed;
+                }
+            }
+}
+
 } // namespace

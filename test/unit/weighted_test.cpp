@@ -277,26 +277,4 @@ TEST(weighted, clusters_are_those_of_brute_force)
     }
 }
 
-TEST(weighted, fewer_successes_are_as_rare_as_promised)
-{
-    for (const std::uint32_t draws : {1U, 24U, 200U})
-        for (const double chance : {0.01, 0.3, 0.7, 0.99, 1.0})
-            for (const double missed : {0.0001, 0.01, 0.2}) {
-                const std::uint32_t least = bulk::least_successes(draws, chance, missed);
-                ASSERT_LE(least, draws);
-                const auto chance_below = [&](std::uint32_t number) {
-                    double sum = 0;
-                    for (std::uint32_t i = 0; i < number; i++)
-                        sum +=
-                            std::exp(std::lgamma(draws + 1.0) - std::lgamma(i + 1.0) - std::lgamma(draws - i + 1.0)) *
-                            std::pow(chance, i) * std::pow(1 - chance, draws - i);
-                    return sum;
-                };
-                EXPECT_LE(chance_below(least), missed + 1e-9) << draws << " " << chance << " " << missed;
-                if (least < draws) {
-                    EXPECT_GT(chance_below(least + 1), missed - 1e-9) << draws << " " << chance << " " << missed;
-                }
-            }
-}
-
 } // namespace

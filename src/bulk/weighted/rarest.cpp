@@ -1,11 +1,11 @@
 #include "bulk/weighted/rarest.h"
 
 #include "core/hash.h"
+#include "core/tuning.h"
 
 #include <algorithm>
 #include <bit>
 #include <cassert>
-#include <cmath>
 
 namespace minhash::bulk {
 
@@ -25,22 +25,6 @@ double random_fraction(std::uint64_t digest, std::uint64_t number)
 }
 
 } // namespace
-
-std::uint32_t least_successes(std::uint32_t draws, double chance, double missed) noexcept
-{
-    if (chance >= 1)
-        return draws;
-    // Logarithms, because few successes can be too improbable for a double.
-    double exactly = draws * std::log1p(-chance); // of the probability of `number` successes
-    double below = std::exp(exactly);             // the probability of at most `number` successes
-    std::uint32_t number = 0;
-    while (below <= missed && number < draws) {
-        exactly += std::log((draws - number) * chance / ((number + 1) * (1 - chance)));
-        number++;
-        below += std::exp(exactly);
-    }
-    return number;
-}
 
 rare_plan
 choose_rarest(rare_choice& choice, host& owner, std::span<const std::uint64_t> list, const rare_wanted& wanted)
@@ -63,11 +47,14 @@ choose_rarest(rare_choice& choice, host& owner, std::span<const std::uint64_t> l
     if (wanted.missed > 0 && count > std::size_t{draws_pay} * usual_draws) {
         const std::size_t pool = std::max<std::size_t>(count_for(2 * slack), std::min<std::size_t>(64, list.size()));
         const double chance = 1 - slack / sums[pool - 1];
+        // How many of the draws a near row has, if too few pairs to matter are missed.
+        const auto least_of = [&](std::uint32_t drawn) {
+            return static_cast<std::uint32_t>(least_agreement(chance, static_cast<int>(drawn), wanted.missed));
+        };
         std::uint32_t draws = usual_draws;
-        std::uint32_t least = 0;
-        while (chance > 0 && (least = least_successes(draws, chance, wanted.missed)) < least_drawn &&
-               draws < most_draws)
+        while (least_of(draws) < least_drawn && draws < most_draws)
             draws *= 2;
+        const std::uint32_t least = least_of(draws);
         if (least >= least_drawn && count > std::size_t{draws_pay} * draws) {
             grow(owner, choice.ids, 0, draws);
             for (std::uint32_t i = 0; i < draws; i++) {

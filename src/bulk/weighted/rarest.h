@@ -41,9 +41,6 @@ constexpr std::uint32_t least_drawn = 3;
 // Scores are rounded, so a row needs only this share of what a near row has.
 constexpr double enough_score = 0.999;
 
-// The largest number for which the chance that fewer than this many of the draws succeed is at most `missed`.
-std::uint32_t least_successes(std::uint32_t draws, double chance, double missed) noexcept;
-
 // The buffers of choose_rarest(), reused for each row.
 struct rare_choice {
     growing<double> sums;

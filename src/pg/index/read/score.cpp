@@ -2,6 +2,8 @@
 #include "pg/index/read/ranges.h"
 #include "pg/index/read/score.h"
 
+#include "core/tuning.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -124,10 +126,7 @@ double probability_of(int slots, int equal, int drawn, int count)
 {
     if (count > equal || drawn - count > slots - equal)
         return 0;
-    const auto ways = [](int all, int some) {
-        return std::lgamma(all + 1.0) - std::lgamma(some + 1.0) - std::lgamma(all - some + 1.0);
-    };
-    return std::exp(ways(equal, count) + ways(slots - equal, drawn - count) - ways(slots, drawn));
+    return std::exp(log_choose(equal, count) + log_choose(slots - equal, drawn - count) - log_choose(slots, drawn));
 }
 
 // The least probability that a record which agrees with the query in `equal` slots reaches a score. Each band ends with

@@ -16,7 +16,7 @@ constexpr std::size_t shared_member_bytes = 64 * 1024; // for the store_notes of
 // another, only the rows of the first query need much.
 std::size_t bytes_of_sets(const row_set& rows)
 {
-    constexpr std::size_t of_weighted = 56;
+    constexpr std::size_t of_weighted = 72;
     constexpr std::size_t of_containing = 4;
     constexpr std::size_t of_contained = 20;
     if (!rows.task.sets_only)

@@ -112,7 +112,7 @@ bool count_row(shingle_counter& self, std::uint32_t row)
         }
         numbers[i + 1] = number;
     }
-    self.counted_at[row] = offset_in_stores(self.rows->member, self.counted->size);
+    self.known[row].counted_at = offset_in_stores(self.rows->member, self.counted->size);
     append(*self.counted, numbers, (count + 1) * sizeof(std::uint32_t));
     return true;
 }

@@ -17,14 +17,9 @@ weighted_part start_part(row_set& rows, shared_weights& shared)
     made.rows = &rows;
     made.shared = &shared;
     made.scope_rows = find_shared<std::uint32_t>(rows, shared.scope_rows);
-    made.counted_at = find_shared<std::uint64_t>(rows, shared.counted_at);
-    made.list_at = find_shared<std::uint64_t>(rows, shared.list_at);
-    made.list_sizes = find_shared<std::uint32_t>(rows, shared.list_sizes);
-    made.singles = find_shared<std::uint32_t>(rows, shared.singles);
+    made.known = find_shared<known_row>(rows, shared.known_rows);
     made.norms = find_shared<double>(rows, shared.norms);
     made.digests = find_shared<std::uint64_t>(rows, shared.digests);
-    made.rare_at = find_shared<std::uint64_t>(rows, shared.rare_at);
-    made.plans = find_shared<rare_plan>(rows, shared.plans);
     made.order = find_shared<std::uint32_t>(rows, shared.order);
     made.weights = allocate<known_weight>(*rows.owner, kept_weights);
     std::fill_n(made.weights, kept_weights, known_weight{});
@@ -65,7 +60,7 @@ std::optional<double> similarity_of(const weighted_part& self,
     const double norms = std::sqrt(self.norms[a] * self.norms[b]);
     const std::uint32_t rows = scope_rows_of(self, a);
     const double most_missing = self.norms[b] * rounding - least * norms;
-    double missing = self.singles[b] * square_of_weight(self, rows, 1);
+    double missing = self.known[b].singles * square_of_weight(self, rows, 1);
     double shared = 0;
     const listed_shingle* const end = of_a.data() + of_a.size();
     const listed_shingle* at = of_a.data();
@@ -107,7 +102,7 @@ std::size_t add_shingles(list_maker& self, std::uint32_t row, std::size_t listed
     constexpr std::size_t fetched_ahead = 16;
     constexpr std::size_t at_once = 4096;
     host& owner = *self.rows->owner;
-    const std::uint64_t at = self.counted_at[row];
+    const std::uint64_t at = self.known[row].counted_at;
     const std::size_t count = fetch_values(self.counted, at, 1, self.numbers, owner)[0];
     const auto numbers = fetch_values(self.counted, at + sizeof(std::uint32_t), count, self.numbers, owner);
     const listed_shingle* const by_number = self.by_number;
@@ -125,7 +120,7 @@ std::size_t add_shingles(list_maker& self, std::uint32_t row, std::size_t listed
             listed += shingle != 0;
         }
     }
-    self.singles[row] += static_cast<std::uint32_t>(count - (listed - before));
+    self.known[row].singles += static_cast<std::uint32_t>(count - (listed - before));
     return listed;
 }
 
@@ -143,12 +138,13 @@ void finish_row(list_maker& self, std::uint32_t row, std::size_t listed)
 {
     host& owner = *self.rows->owner;
     const std::uint32_t rows = scope_rows_of(self, row);
-    const double of_singles = self.singles[row] * square_of_weight(self, rows, 1);
+    known_row& known = self.known[row];
+    const double of_singles = known.singles * square_of_weight(self, rows, 1);
     const std::span<const listed_shingle> list(self.list.values, listed);
     grow(owner, self.choice.sums, 0, listed);
     double norm = of_singles; // always summed in this order, so that equal sets have equal norms
     double sum = 0;
-    std::uint64_t digest = self.singles[row];
+    std::uint64_t digest = known.singles;
     for (std::size_t i = 0; i < listed; i++) {
         const double square = square_of_weight(self, rows, frequency_of(list[i]));
         norm += square;
@@ -158,11 +154,10 @@ void finish_row(list_maker& self, std::uint32_t row, std::size_t listed)
     }
     self.norms[row] = norm;
     self.digests[row] = digest;
-    const rare_plan plan =
+    known.plan =
         choose_rarest(self.choice, owner, list, {self.rows->task.threshold, self.shared->missed, norm, digest});
-    self.plans[row] = plan;
-    self.rare_at[row] = offset_in_stores(self.rows->member, self.rare->size);
-    append(*self.rare, self.choice.ids.values, plan.count * sizeof(std::uint32_t));
+    known.rare_at = offset_in_stores(self.rows->member, self.rare->size);
+    append(*self.rare, self.choice.ids.values, known.plan.count * sizeof(std::uint32_t));
 }
 
 } // namespace
@@ -181,10 +176,11 @@ void make_lists_of_units(row_set& rows)
         self.rare = open_shared_store(*rows.budget, chunk_for(*rows.budget, 2, found_chunk));
     each_unit(rows, "weighing shingles", rows.count, rows_at_once, [&](auto row, auto end) {
         for (; row < end; row++) {
+            known_row& known = self.known[row];
             std::size_t listed = 0;
             if (self.earlier != nullptr) {
                 const auto before =
-                    fetch_values(self.earlier, self.list_at[row], self.list_sizes[row], self.before, *rows.owner);
+                    fetch_values(self.earlier, known.list_at, known.list_size, self.before, *rows.owner);
                 listed = before.size();
                 grow(*rows.owner, self.list, 0, listed);
                 std::copy(before.begin(), before.end(), self.list.values);
@@ -194,8 +190,8 @@ void make_lists_of_units(row_set& rows)
                 sort_list(self, listed);
                 finish_row(self, row, listed);
             }
-            self.list_at[row] = offset_in_stores(rows.member, self.made->size);
-            self.list_sizes[row] = static_cast<std::uint32_t>(listed);
+            known.list_at = offset_in_stores(rows.member, self.made->size);
+            known.list_size = static_cast<std::uint32_t>(listed);
             append(*self.made, self.list.values, listed * sizeof(listed_shingle));
         }
     });

@@ -103,7 +103,7 @@ std::size_t seek_shingles(rare_lookup& self, std::uint32_t row, std::span<const 
     const std::uint32_t of_scope = scope_rows_of(self, row);
     const double steps = steps_of_weight / self.norms[row] * (1 - rounding);
     const double units = all_of_weight / self.norms[row];
-    double before = self.singles[row] * square_of_weight(self, of_scope, 1);
+    double before = self.known[row].singles * square_of_weight(self, of_scope, 1);
     for (const listed_shingle shingle : list) {
         const double weight = square_of_weight(self, of_scope, frequency_of(shingle));
         sought[count] = {static_cast<std::uint32_t>(bucket_of(index, id_of(shingle), side)),

@@ -35,6 +35,17 @@ inline bool is_in(const counted_range& range, std::uint64_t key)
     return ((key >> 32) - range.from) >> range.bits == 0;
 }
 
+// What is known of a row, besides its norm and its digest, which are in arrays of their own because they are sorted and
+// searched. A location is a member, and an offset in the member's store (offset_in_stores()).
+struct known_row {
+    std::uint64_t counted_at; // the location of the numbers of its shingles in the current pass
+    std::uint64_t list_at;    // of its list
+    std::uint64_t rare_at;    // of its rarest shingles (rarest.h)
+    std::uint32_t list_size;  // how many shingles the list has
+    std::uint32_t singles;    // how many shingles no other row has: these are not listed
+    rare_plan plan;
+};
+
 // The state that all processes share.
 struct shared_weights {
     double missed; // the share of pairs that may be missed
@@ -55,14 +66,9 @@ struct shared_weights {
     bool last;
 
     // For each row.
-    shared_number counted_at; // where the numbers of its shingles in the current pass are, like list_at
-    shared_number list_at;    // where its list is: the member, and the offset in the member's store
-    shared_number list_sizes; // how many shingles the list has
-    shared_number singles;    // how many shingles no other row has: these are not listed
+    shared_number known_rows; // a known_row
     shared_number norms;
     shared_number digests; // of its shingles: equal sets have equal digests
-    shared_number rare_at; // where its rarest shingles are (rarest.h), like list_at
-    shared_number plans;
 
     shared_number counted; // for each member, the store_note of the numbers of rows' shingles
     shared_number lists;   // the same of its lists
@@ -99,14 +105,9 @@ struct weighted_part {
     row_set* rows;
     shared_weights* shared;
     std::uint32_t* scope_rows;
-    std::uint64_t* counted_at;
-    std::uint64_t* list_at;
-    std::uint32_t* list_sizes;
-    std::uint32_t* singles;
+    known_row* known;
     double* norms;
     std::uint64_t* digests;
-    std::uint64_t* rare_at;
-    rare_plan* plans;
     std::uint32_t* order;
     known_weight* weights;
     byte_store** lists;
@@ -132,7 +133,7 @@ std::size_t read_keys(weighted_part& self, std::uint32_t row);
 inline std::span<const listed_shingle>
 fetch_list(const weighted_part& self, std::uint32_t row, growing<listed_shingle>& buffer)
 {
-    return fetch_values(self.lists, self.list_at[row], self.list_sizes[row], buffer, *self.rows->owner);
+    return fetch_values(self.lists, self.known[row].list_at, self.known[row].list_size, buffer, *self.rows->owner);
 }
 
 // How many rows there are in a row's scope.

@@ -60,14 +60,9 @@ shared_weights& share_search(row_set& rows, bool crossing)
     shared.missed = rows.task.recall < 1 ? 1 - recall_to_expect(rows.task.recall) : 0;
     shared.crossing = crossing;
     shared.secret = probing;
-    allocate_shared<std::uint64_t>(owner, shared.counted_at, rows.count);
-    allocate_shared<std::uint64_t>(owner, shared.list_at, rows.count);
-    allocate_shared<std::uint32_t>(owner, shared.list_sizes, rows.count);
-    allocate_shared<std::uint32_t>(owner, shared.singles, rows.count);
+    allocate_shared<known_row>(owner, shared.known_rows, rows.count);
     allocate_shared<double>(owner, shared.norms, rows.count);
     allocate_shared<std::uint64_t>(owner, shared.digests, rows.count);
-    allocate_shared<std::uint64_t>(owner, shared.rare_at, rows.count);
-    allocate_shared<rare_plan>(owner, shared.plans, rows.count);
     allocate_shared<std::uint32_t>(owner, shared.order, rows.count);
     if (rows.task.scoped)
         count_scopes(rows, shared);
@@ -107,7 +102,7 @@ bool are_equal(weighted_search& self, std::uint32_t a, std::uint32_t b, growing<
 {
     weighted_part& part = self.part;
     const row_set& rows = *part.rows;
-    if (part.digests[a] != part.digests[b] || part.list_sizes[a] != part.list_sizes[b] ||
+    if (part.digests[a] != part.digests[b] || part.known[a].list_size != part.known[b].list_size ||
         (part.shared->crossing && (a < rows.first_count) != (b < rows.first_count)))
         return false;
     const auto of_a = fetch_list(part, a, buffer);
@@ -127,7 +122,7 @@ void find_same(weighted_search& self)
     growing<listed_shingle> buffer = {};
     const auto is_alone = [&part, &rows](std::uint32_t row) {
         report(*rows.owner, "looking for rows that are the same", row, rows.count);
-        return part.singles[row] > 0;
+        return part.known[row].singles > 0;
     };
     find_leaders(rows, rows.count, part.digests, is_alone, [&](std::uint32_t a, std::uint32_t b) {
         return are_equal(self, a, b, buffer);
@@ -153,7 +148,7 @@ rare_plan plan_at(const weighted_search& self, std::uint32_t position)
 {
     const weighted_part& part = self.part;
     const std::uint32_t row = part.order[position];
-    return part.rows->leader[row] == row ? part.plans[row] : rare_plan{};
+    return part.rows->leader[row] == row ? part.known[row].plan : rare_plan{};
 }
 
 // Chooses the rows of the next part of the index: from position `from` on, as many as fit into `room` bytes, but at
@@ -191,7 +186,7 @@ void each_id(weighted_search& self, bool ascending, Take&& take)
         const std::uint32_t row = part.order[shared.first + ordinal];
         const rare_plan plan = plan_at(self, shared.first + ordinal);
         std::uint32_t number = 0;
-        for (const std::uint32_t id : fetch_values(self.rare, part.rare_at[row], plan.count, self.ids, owner))
+        for (const std::uint32_t id : fetch_values(self.rare, part.known[row].rare_at, plan.count, self.ids, owner))
             take(ordinal, row, id, kind_of(plan, number++));
     }
 }
@@ -218,7 +213,7 @@ void index_rows(weighted_search& self, std::uint32_t from)
     clear(owner, index.starts, buckets + 1);
     for (std::uint32_t ordinal = 0; ordinal < shared.dimensions.rows; ordinal++) {
         const std::uint32_t row = part.order[from + ordinal];
-        const std::uint32_t draws = part.plans[row].least;
+        const std::uint32_t draws = part.known[row].plan.least;
         index.needed[ordinal] = draws > 0 ? -static_cast<float>(draws) : static_cast<float>(std::sqrt(part.norms[row]));
     }
     clear(owner, index.filter, (index.filter_mask + 1) / 64);

@@ -14,6 +14,8 @@
 #include "pg/errors.h"
 #include "pg/growing.h"
 
+#include "core/sort.h"
+
 #include <algorithm>
 #include <bit>
 
@@ -278,14 +280,13 @@ void take_entries(gathering& call, std::span<const placed_entry> entries, std::u
     const int shift = std::max(0, static_cast<int>(std::bit_width(upper - lower)) - bits);
     const std::size_t groups = ((upper - lower - 1) >> shift) + 1;
     auto* const ends = static_cast<std::size_t*>(MemoryContextAllocExtended(CurrentMemoryContext,
-                                                                            sizeof(std::size_t) * (groups + 1),
+                                                                            sizeof(std::size_t) * groups,
                                                                             MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO));
     auto* const sorted = static_cast<placed_entry*>(
         MemoryContextAllocHuge(CurrentMemoryContext, sizeof(placed_entry) * (entries.size() + 1)));
     for (const placed_entry& entry : entries)
-        ends[((entry.key - lower) >> shift) + 1]++;
-    for (std::size_t group = 0; group < groups; group++)
-        ends[group + 1] += ends[group];
+        ends[(entry.key - lower) >> shift]++;
+    sum_counts(std::span(ends, groups));
     for (const placed_entry& entry : entries)
         sorted[ends[(entry.key - lower) >> shift]++] = entry;
     // The loop above has advanced ends[group] from the start of the group to its end.

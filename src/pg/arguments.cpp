@@ -40,6 +40,11 @@ Value choose(FunctionCallInfo fcinfo, int argument, const char* name, Value a, V
     return view(given) == name_of(a) ? a : b;
 }
 
+unit arg_unit(FunctionCallInfo fcinfo, int argument)
+{
+    return choose(fcinfo, argument, "unit", unit::character, unit::word, "\"char\" and \"word\"");
+}
+
 } // namespace
 
 bool args_are_constant(FunctionCallInfo fcinfo, int first, int last)
@@ -133,11 +138,6 @@ Datum make_bigint_array(Datum* values, std::size_t count)
                                            sizeof(std::int64_t),
                                            FLOAT8PASSBYVAL,
                                            TYPALIGN_DOUBLE));
-}
-
-unit arg_unit(FunctionCallInfo fcinfo, int argument)
-{
-    return choose(fcinfo, argument, "unit", unit::character, unit::word, "\"char\" and \"word\"");
 }
 
 shingling arg_shingling(FunctionCallInfo fcinfo, int first)

@@ -89,8 +89,6 @@ constexpr shingling default_shingling = {unit::character, 5, true, false};
 // it. A NULL argument stands for its default. An ERROR if an argument is out of range.
 shingling arg_shingling(FunctionCallInfo fcinfo, int first);
 
-unit arg_unit(FunctionCallInfo fcinfo, int argument);
-
 method arg_method(FunctionCallInfo fcinfo, int argument);
 
 // An argument that is a number of bits per slot; an ERROR if it is not valid.

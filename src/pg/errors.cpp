@@ -49,17 +49,7 @@ int hint_for(const scheme& a, const scheme& b)
                     : errhint("Call minhash() with the same arguments for both.");
 }
 
-int bytes_detail(status what, std::size_t bytes)
-{
-    if (what == status::bad_length)
-        return errdetail("Expected a header of %zu bytes and as many slots as it says, or none; there are %zu bytes.",
-                         header_bytes,
-                         bytes);
-    return errdetail("Expected %s.", expectation(what));
-}
-
-} // namespace
-
+// What the input of a signature should have contained, for messages of the form "Expected %s."
 const char* expectation(status what)
 {
     switch (what) {
@@ -90,6 +80,17 @@ const char* expectation(status what)
     }
     return "nothing else";
 }
+
+int bytes_detail(status what, std::size_t bytes)
+{
+    if (what == status::bad_length)
+        return errdetail("Expected a header of %zu bytes and as many slots as it says, or none; there are %zu bytes.",
+                         header_bytes,
+                         bytes);
+    return errdetail("Expected %s.", expectation(what));
+}
+
+} // namespace
 
 const char* clip(const char* given)
 {

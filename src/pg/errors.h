@@ -33,9 +33,6 @@ void refuse_null(FunctionCallInfo fcinfo, int argument);
 // A scheme as text: the start of the text form of its signatures, such as fss1:128x32:char5:fold:set:42.
 const char* describe(const scheme& scheme);
 
-// What the input of a signature should have contained, for messages of the form "Expected %s."
-const char* expectation(status what);
-
 // A C string, or its first bytes and "..." if it is long.
 const char* clip(const char* given);
 

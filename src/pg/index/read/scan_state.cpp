@@ -151,6 +151,13 @@ bool go_on(scan_state& self, bool bounded)
     return true;
 }
 
+// Allows rows up to the rank `upto` to be returned now.
+void give_found(scan_state& self, rank upto)
+{
+    self.at = 0;
+    self.end = self.look.found.pass(upto);
+}
+
 } // namespace
 
 void begin_search(scan_state& self, double threshold)
@@ -178,12 +185,6 @@ void begin_search(scan_state& self, double threshold)
         self.plan = plan_scan(threshold, look.layout.banding, recall);
     if (self.plan.depth > 0 && !look.in_order)
         begin_bands(look, self.plan);
-}
-
-void give_found(scan_state& self, rank upto)
-{
-    self.at = 0;
-    self.end = self.look.found.pass(upto);
 }
 
 void gather_rest(scan_state& self)

@@ -64,7 +64,4 @@ void search_in_order(scan_state& self);
 // Without ORDER BY: collects all remaining rows in the bitmap, in the sort, or in look.found.rows.
 void gather_rest(scan_state& self);
 
-// Allows rows up to the rank `upto` to be returned now.
-void give_found(scan_state& self, rank upto);
-
 } // namespace minhash::pg::index

@@ -92,9 +92,9 @@ std::size_t found_rows::pass(rank upto)
     return static_cast<std::size_t>(std::ranges::upper_bound(rows, upto, {}, &ranked_row::where) - rows.at);
 }
 
-void found_rows::remember(std::size_t from, std::size_t to)
+void found_rows::remember(std::size_t count)
 {
-    for (std::size_t at = from; at < to; at++)
+    for (std::size_t at = 0; at < count; at++)
         returned.add(rows.at[at].where);
     sort_answering(std::span(returned));
 }

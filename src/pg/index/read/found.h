@@ -58,8 +58,8 @@ struct found_rows {
     // `rows`.
     std::size_t pass(rank upto);
 
-    // Call this when the rows from rows.at[from] up to rows.at[to - 1] have been returned; they are not found again.
-    void remember(std::size_t from, std::size_t to);
+    // Call this when the first `count` of the rows have been returned; they are not found again.
+    void remember(std::size_t count);
 
     void close();
 

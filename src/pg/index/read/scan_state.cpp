@@ -24,11 +24,9 @@ constexpr double ordered_recall = 0.999;
 // records.
 constexpr int least_ordered_depth = 3;
 
-// How many entries of a range are read at first, the factor by which this number grows while rows are found, and the
-// number that is enough for all entries that memory has room for.
+// How many entries of a range are read at first, and the factor by which this number grows while rows are found.
 constexpr std::size_t first_entries = first_candidates;
 constexpr std::size_t more_entries = 8;
-constexpr std::size_t all_entries = std::size_t{1} << 40;
 
 // How many of the best rows are kept at first, and the factor by which this number grows each time.
 constexpr std::size_t first_wanted = 256;
@@ -108,7 +106,7 @@ bool find_batch(scan_state& self, bool bounded)
 {
     const std::uint64_t before = self.look.work.found;
     const batch_end result = find_some(self.look, self.entries, bounded ? nullptr : &self.size);
-    self.entries = self.look.work.found > before ? std::min(self.entries * more_entries, all_entries) : all_entries;
+    self.entries = self.look.work.found > before ? std::min(self.entries * more_entries, all_of_range) : all_of_range;
     if (result == batch_end::too_much)
         self.plan = {};
     return result == batch_end::more;
@@ -193,7 +191,7 @@ void gather_rest(scan_state& self)
     look.found.wanted = 0;
     look.found.room = room_for(sizeof(ranked_row));
     for (bool more = true; more && self.plan.depth > 0;) {
-        self.entries = all_entries;
+        self.entries = all_of_range;
         more = find_batch(self, false);
     }
     if (self.plan.depth == 0)
@@ -207,7 +205,7 @@ void search_similar(scan_state& self)
 {
     found_rows& found = self.look.found;
     Assert(!self.look.in_order && !self.complete && self.at == self.end);
-    found.remember(0, self.end);
+    found.remember(self.end);
     found.rows.count = 0;
     if (self.plan.depth == 0 || found.returned.count >= room_for(sizeof(rank))) {
         gather_rest(self);
@@ -231,7 +229,7 @@ void search_in_order(scan_state& self)
     found_rows& found = self.look.found;
     Assert(self.look.in_order && !self.complete && self.at == self.end);
     if (self.searching) {
-        found.remember(0, self.end);
+        found.remember(self.end);
         std::copy(found.rows.at + self.end, found.rows.end(), found.rows.at);
         found.rows.count -= self.end;
     } else {

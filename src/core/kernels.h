@@ -35,6 +35,13 @@ struct number_filter {
         const u32 product = number * factor;
         words[product >> shift] |= 1u << (product & 31) | 1u << (product >> 5 & 31);
     }
+
+    bool may_have(u32 number) const noexcept
+    {
+        const u32 product = number * factor;
+        const u32 word = words[product >> shift];
+        return (word >> (product & 31) & word >> (product >> 5 & 31) & 1) != 0;
+    }
 };
 
 struct kernel_table {

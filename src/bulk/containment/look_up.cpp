@@ -41,8 +41,9 @@ struct containment_lookup : containment_part {
     growing<std::uint32_t> known;                          // tags that the index may have, and then their buckets
     std::uint64_t* seen_buckets;                           // a bit for each bucket; all 0 between rows
     growing<std::span<const std::uint32_t>> posting_lists; // for each of these buckets, its list of ordinals
-    std::uint8_t* still_needed;     // for each ordinal, how many indexed witnesses must still be found
-    growing<std::uint32_t> matches; // the ordinals of rows with enough witnesses
+    std::uint8_t* still_needed;       // for each ordinal, how many indexed witnesses must still be found
+    growing<std::uint32_t> matches;   // the ordinals of rows with enough witnesses
+    growing<std::uint32_t> tag_words; // of a filter
 
     kept_row* kept; // for each ordinal
     std::size_t kept_room;
@@ -78,26 +79,24 @@ void keep_shingles(containment_lookup& self, std::uint32_t ordinal, std::uint32_
     self.kept[ordinal].rarest_first = kept;
 }
 
-void make_filter(containment_lookup& self)
+// An empty filter for so many numbers.
+number_filter start_filter(const containment_lookup& self, growing<std::uint32_t>& words, std::size_t numbers)
 {
-    host& owner = *self.rows->owner;
-    const auto bits = static_cast<int>(std::bit_width(self.set.count));
-    const std::size_t words = std::size_t{1} << bits;
-    grow(owner, self.filter_words, 0, words);
-    clear(owner, self.filter_words.values, words);
-    self.filter = {self.filter_words.values,
-                   static_cast<std::uint32_t>(self.index.dimensions.secret.factor),
-                   32 - bits};
-    for (const std::uint64_t element : self.set.elements())
-        self.filter.add(number_for_filter(element));
+    const auto bits = std::max(1, static_cast<int>(std::bit_width(numbers)));
+    grow(*self.rows->owner, words, 0, std::size_t{1} << bits);
+    clear(*self.rows->owner, words.values, std::size_t{1} << bits);
+    return {words.values, static_cast<std::uint32_t>(self.index.dimensions.secret.factor), 32 - bits};
 }
 
 // Whether the current row may have enough of the shingles of an indexed row, which are kept.
 bool may_contain(containment_lookup& self, std::span<const std::uint32_t> rarest_first)
 {
     constexpr std::size_t at_once = 32;
-    if (self.filter.words == nullptr)
-        make_filter(self);
+    if (self.filter.words == nullptr) {
+        self.filter = start_filter(self, self.filter_words, self.set.count);
+        for (const std::uint64_t element : self.set.elements())
+            self.filter.add(number_for_filter(element));
+    }
     grow(*self.rows->owner, self.known_to_filter, 0, at_once);
     const std::uint64_t least = least_contained(rarest_first.size(), self.rows->task.threshold);
     std::uint64_t can_be_shared = rarest_first.size();
@@ -274,17 +273,44 @@ std::size_t find_matches(containment_lookup& self, std::uint32_t row, std::uint3
     return enough;
 }
 
-// Whether the row whose tags are in the table has enough witnesses of the row at an ordinal. All witnesses count, not
-// only the indexed ones.
+// Whether a row that has the tags for which has(tag) is true has enough witnesses of the row at an ordinal. All
+// witnesses count, not only the indexed ones.
+template <typename Has>
+bool has_enough(const witness_index& index, std::uint32_t ordinal, Has&& has)
+{
+    const row_witnesses* const note = index.notes + ordinal;
+    std::uint32_t least = note->least;
+    for (std::uint32_t at = note->first; least > 0 && note[1].first - at >= least; at++)
+        least -= has(index.tags[at]);
+    return least == 0;
+}
+
+// The same for the current row, once its tags are in the table.
 bool has_enough(const containment_lookup& self, std::uint32_t ordinal)
 {
-    const row_witnesses* const note = self.index.notes + ordinal;
-    std::uint32_t least = note->least;
-    for (std::uint32_t at = note->first; least > 0 && note[1].first - at >= least; at++) {
-        const std::uint32_t tag = self.index.tags[at];
-        least -= entry_of_tag(self, tag) == tag;
+    return has_enough(self.index, ordinal, [&self](std::uint32_t tag) { return entry_of_tag(self, tag) == tag; });
+}
+
+// Keeps of self.matches only rows of which the current row may have enough witnesses, by a filter, which is cheaper
+// than the table. Returns how many these are.
+std::size_t keep_possible(containment_lookup& self, std::size_t count)
+{
+    constexpr std::size_t ahead = 8;
+    const number_filter tags = start_filter(self, self.tag_words, self.tag_count);
+    for (const std::uint32_t tag : std::span(self.tags.values, self.tag_count))
+        tags.add(tag);
+    std::uint32_t* const ordinals = self.matches.values;
+    std::size_t possible = 0;
+    for (std::size_t i = 0; i < count; i++) {
+        pause(*self.rows->owner);
+        if (i + 2 * ahead < count)
+            __builtin_prefetch(&self.index.notes[ordinals[i + 2 * ahead]]);
+        if (i + ahead < count)
+            __builtin_prefetch(&self.index.tags[self.index.notes[ordinals[i + ahead]].first]);
+        ordinals[possible] = ordinals[i];
+        possible += has_enough(self.index, ordinals[i], [tags](std::uint32_t tag) { return tags.may_have(tag); });
     }
-    return least == 0;
+    return possible;
 }
 
 // The share of the shingles of the row at an ordinal that the current row also has, if this share reaches the
@@ -310,7 +336,6 @@ std::optional<double> contained_share(containment_lookup& self, std::uint32_t or
 // not the row numbers.
 void look_up(containment_lookup& self, std::uint32_t position, found_pairs& found)
 {
-    constexpr std::size_t ahead = 8;
     const std::uint32_t within = self.order[position];
     if (self.rows->leader[within] != within)
         return;
@@ -319,15 +344,14 @@ void look_up(containment_lookup& self, std::uint32_t position, found_pairs& foun
     const std::size_t enough = find_matches(self, within, from);
     if (enough == 0)
         return;
+    const std::size_t possible = keep_possible(self, enough);
+    if (possible == 0)
+        return;
     self.tag_count = keep_distinct(self, self.tags.values, self.tag_count);
     std::uint32_t* const ordinals = self.matches.values;
     std::size_t count = 0;
-    for (std::size_t i = 0; i < enough; i++) {
+    for (std::size_t i = 0; i < possible; i++) {
         pause(*self.rows->owner);
-        if (i + 2 * ahead < enough)
-            __builtin_prefetch(&self.index.notes[ordinals[i + 2 * ahead]]);
-        if (i + ahead < enough)
-            __builtin_prefetch(&self.index.tags[self.index.notes[ordinals[i + ahead]].first]);
         ordinals[count] = ordinals[i];
         count += self.kept[ordinals[i]].rarest_first != nullptr || has_enough(self, ordinals[i]);
     }

@@ -105,8 +105,9 @@ problem random_parts(random_source& random, std::size_t most_rows)
 TEST(containment, pairs_are_those_that_brute_force_finds)
 {
     random_source random = {91};
-    for (int round = 0; round < 300; round++) {
-        const problem given = random_parts(random, 60);
+    for (int round = 0; round < 400; round++) {
+        problem given = random_parts(random, 60);
+        given.task.couples_from = round % 2 == 0 ? 0 : given.count() + 1;
         ASSERT_EQ(find_pairs(given), expected_pairs(given)) << "round " << round;
     }
 }
@@ -130,6 +131,7 @@ TEST(containment, long_texts_are_searched_as_well)
     const std::string whole = texts::make(texts::kinds[0], 150'000, random);
     given.texts = {whole, whole.substr(1000, 90'000), whole.substr(149'000), whole.substr(7, 60)};
     EXPECT_EQ(find_pairs(given).size(), 3u);
+    given.task.couples_from = 0; // the long texts have more couples than the index
     EXPECT_EQ(find_pairs(given), expected_pairs(given));
     given.elsewhere = 3; // except the first and the last part
     EXPECT_EQ(find_pairs(given), expected_pairs(given));
@@ -158,10 +160,13 @@ TEST(containment, finds_the_share_of_pairs_that_is_promised)
     }
     given.texts.insert(given.texts.end(), parts.begin(), parts.end());
     const pair_list expected = expected_pairs(given);
-    const pair_list found = find_pairs(given);
     ASSERT_GT(expected.size(), 150u);
-    EXPECT_TRUE(std::includes(expected.begin(), expected.end(), found.begin(), found.end()));
-    EXPECT_GE(static_cast<double>(found.size()), 0.98 * static_cast<double>(expected.size()));
+    for (const std::uint32_t couples_from : {0u, given.count() + 1}) {
+        given.task.couples_from = couples_from;
+        const pair_list found = find_pairs(given);
+        EXPECT_TRUE(std::includes(expected.begin(), expected.end(), found.begin(), found.end()));
+        EXPECT_GE(static_cast<double>(found.size()), 0.98 * static_cast<double>(expected.size()));
+    }
 }
 
 // Texts of few different words: most have enough witnesses of most others, so their shingles are kept, if there is
@@ -182,9 +187,11 @@ TEST(containment, finds_the_same_whatever_is_kept_of_texts_that_are_alike)
                                              "rain "}[random.below(7)];
         given.texts.push_back(text);
     }
-    for (const double threshold : {0.3, 0.6, 0.8}) {
+    given.task.couples_from = 200;
+    for (const double threshold : {0.3, 0.6, 0.8, 0.3, 0.8}) {
         given.task.threshold = threshold;
         given.task.recall = 0.95;
+        given.task.couples_from = 200 - given.task.couples_from;
         given.workers = 0;
         given.memory = std::size_t{64} << 20;
         const pair_list expected = expected_pairs(given);
@@ -223,8 +230,10 @@ TEST(containment, finds_few_texts_within_many)
     given.texts.insert(given.texts.end(), many.begin(), many.end());
     given.texts.push_back("");
     given.texts.back().append(20'000, 'x').append(given.texts[3]); // many shingles that are equal
-    for (const bool scoped : {false, true}) {
+    for (const bool scoped : {false, true, true}) {
+        given.task.couples_from = given.task.scoped ? 0 : given.count(); // the third time, couples
         given.task.scoped = scoped;
+        given.scopes.clear();
         for (std::uint32_t row = 0; scoped && row < given.count(); row++)
             given.scopes.push_back(static_cast<std::uint32_t>(random.below(2)));
         given.task.recall = 0.95;
@@ -253,7 +262,7 @@ TEST(witnesses, enough_are_met_but_for_the_share_that_may_be_missed)
     for (const std::uint64_t pool : {1u, 2u, 20u, 100u, 170u})
         for (std::uint64_t shared = 1; shared <= pool; shared += 1 + pool / 9)
             for (const double missed : {0.0, 0.001, 0.01, 0.2}) {
-                const bulk::witness_plan plan = bulk::plan_witnesses(pool, shared, missed);
+                const bulk::witness_plan plan = bulk::plan_witnesses(pool, shared, missed, false);
                 ASSERT_LE(plan.least, plan.count);
                 ASSERT_LE(plan.count, pool);
                 ASSERT_GE(plan.least, 1u);
@@ -272,11 +281,67 @@ TEST(witnesses, enough_are_met_but_for_the_share_that_may_be_missed)
             }
 }
 
+// Draws the couples one after another: the chance that fewer than `wanted` of them are shared.
+double chance_of_fewer(double pool, double shared, int couples, int wanted)
+{
+    if (wanted <= 0)
+        return 0;
+    if (couples == 0)
+        return 1;
+    const double others = pool - shared;
+    const double both = shared * (shared - 1) / (pool * (pool - 1));
+    const double one = 2 * shared * others / (pool * (pool - 1));
+    const double none = others * (others - 1) / (pool * (pool - 1));
+    double chance = 0;
+    if (both > 0)
+        chance += both * chance_of_fewer(pool - 2, shared - 2, couples - 1, wanted - 1);
+    if (one > 0)
+        chance += one * chance_of_fewer(pool - 2, shared - 1, couples - 1, wanted);
+    if (none > 0)
+        chance += none * chance_of_fewer(pool - 2, shared, couples - 1, wanted);
+    return chance;
+}
+
+TEST(witnesses, the_chance_of_few_couples_is_that_of_drawing_them)
+{
+    for (const std::uint64_t pool : {2u, 3u, 9u, 20u, 60u})
+        for (std::uint64_t shared = 0; shared <= pool; shared += 1 + pool / 11)
+            for (std::uint64_t couples = 1; couples <= std::min<std::uint64_t>(pool / 2, 11); couples++)
+                EXPECT_NEAR(bulk::chance_of_few_couples(pool, shared, couples),
+                            chance_of_fewer(static_cast<double>(pool),
+                                            static_cast<double>(shared),
+                                            static_cast<int>(couples),
+                                            bulk::couples_met),
+                            1e-9)
+                    << pool << " " << shared << " " << couples;
+}
+
+TEST(witnesses, couples_are_as_few_as_the_share_that_may_be_missed_allows)
+{
+    int in_couples = 0;
+    for (const std::uint64_t pool : {1u, 2u, 14u, 20u, 100u, 170u, 3000u, 200'000u})
+        for (std::uint64_t shared = 1; shared <= pool; shared += 1 + pool / 9)
+            for (const double missed : {0.0, 0.001, 0.01, 0.2}) {
+                const bulk::witness_plan plan = bulk::plan_witnesses(pool, shared, missed, true);
+                ASSERT_LE(plan.least, plan.count);
+                ASSERT_LE(plan.count, pool);
+                if (!plan.in_couples)
+                    continue;
+                in_couples++;
+                ASSERT_LE(2 * plan.entries + bulk::slices, plan.count);
+                EXPECT_LE(bulk::chance_of_few_couples(pool, shared, plan.entries), missed / 2);
+                if (missed > 0) {
+                    EXPECT_GT(bulk::chance_of_few_couples(pool, shared, plan.entries - 1), missed / 2);
+                }
+            }
+    EXPECT_GT(in_couples, 80);
+}
+
 TEST(witnesses, are_met_for_certain_where_none_may_be_missed)
 {
     for (const std::uint64_t pool : {5000u, 100'000u, 20'000'000u})
         for (const std::uint64_t shared : {std::uint64_t{1}, pool / 2, pool - 3, pool}) {
-            const bulk::witness_plan plan = bulk::plan_witnesses(pool, shared, 0);
+            const bulk::witness_plan plan = bulk::plan_witnesses(pool, shared, 0, false);
             EXPECT_EQ(plan.least, plan.count - std::min<std::uint64_t>(plan.count, pool - shared));
             EXPECT_GE(plan.least, 1u);
         }

@@ -88,7 +88,7 @@ const size_plan& plan_for(containment_part& self, std::uint64_t size)
 {
     size_plan& plan = self.plans[size % kept_plans];
     if (plan.size != size)
-        plan = plan_for_size(size, self.rows->task.threshold, self.shared->missed);
+        plan = plan_for_size(size, self.rows->task.threshold, self.shared->missed, self.shared->in_couples);
     return plan;
 }
 
@@ -182,7 +182,7 @@ index_dimensions dimensions_from(containment_search& self, std::uint32_t from, s
 {
     constexpr std::uint64_t most = std::numeric_limits<std::int32_t>::max();
     containment_part& part = self.part;
-    index_dimensions dimensions = {0, 0, 0, probing};
+    index_dimensions dimensions = {0, 0, 0, part.shared->in_couples, probing};
     for (; from + dimensions.rows < end; dimensions.rows++) {
         pause(*part.rows->owner);
         const std::uint32_t row = part.order[from + dimensions.rows];
@@ -190,13 +190,13 @@ index_dimensions dimensions_from(containment_search& self, std::uint32_t from, s
         if (is_leader(self, row)) {
             const witness_plan& plan = plan_for(part, part.sizes[row]).witnesses;
             next.tags += plan.count;
-            next.indexed += indexed_of({0, plan.least}, {plan.count, 0});
+            next.entries += plan.entries;
         }
         if (dimensions.rows > 0 &&
-            (next.tags > most || index_bytes(dimensions.rows + 1, next.tags, next.indexed) > room))
+            (next.tags > most || index_bytes(dimensions.rows + 1, next.tags, next.entries) > room))
             break;
         dimensions.tags = next.tags;
-        dimensions.indexed = next.indexed;
+        dimensions.entries = next.entries;
     }
     return dimensions;
 }
@@ -215,7 +215,7 @@ void index_rows(containment_search& self, std::uint32_t from, std::uint32_t end)
         shared.dimensions = dimensions_from(self, from, end, room);
         shared.index = owner.allocate_shared(
             owner,
-            index_bytes(shared.dimensions.rows, shared.dimensions.tags, shared.dimensions.indexed),
+            index_bytes(shared.dimensions.rows, shared.dimensions.tags, shared.dimensions.entries),
             shared.dimensions.rows == 1);
     }
     witness_index index = open_index(find_shared<char>(rows, shared.index), shared.dimensions);
@@ -223,17 +223,15 @@ void index_rows(containment_search& self, std::uint32_t from, std::uint32_t end)
     for (std::uint32_t ordinal = 0; ordinal < shared.dimensions.rows; ordinal++) {
         report(owner, "making the index of witnesses", from + ordinal, end);
         const std::uint32_t row = part.order[from + ordinal];
-        row_witnesses& note = index.notes[ordinal] = {tags, 0};
+        row_witnesses& note = index.notes[ordinal] = {tags, {}};
         if (is_leader(self, row)) {
-            const witness_plan& plan = plan_for(part, part.sizes[row]).witnesses;
-            const auto mine = fetch_values(self.witnesses, part.witness_at[row], plan.count, self.tags, owner);
+            note.plan = plan_for(part, part.sizes[row]).witnesses;
+            const auto mine = fetch_values(self.witnesses, part.witness_at[row], note.plan.count, self.tags, owner);
             std::copy(mine.begin(), mine.end(), index.tags + tags);
-            note.least = plan.least;
-            tags += plan.count;
+            tags += note.plan.count;
         }
-        index.least[ordinal] = static_cast<std::uint8_t>(met_of(note));
+        index.met[ordinal] = note.plan.met;
     }
-    index.notes[shared.dimensions.rows] = {tags, 0};
     make_index(owner, index);
 }
 
@@ -294,6 +292,7 @@ void share_search(row_set& rows, bool crossing)
     shared->missed = 1 - recall_to_expect(rows.task.recall);
     shared->crossing = crossing;
     shared->indexed = crossing ? rows.first_count : rows.count;
+    shared->in_couples = shared->indexed >= rows.task.couples_from;
     const std::uint64_t sought = crossing ? most_sought_shingles(rows) : 0;
     shared->counters = crossing ? counters_for_shingles(sought) : counters_for_rows(rows.count);
     shared->marking = crossing && sought <= shared->counters; // else nearly all counters would be marked

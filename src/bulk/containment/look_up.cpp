@@ -38,12 +38,14 @@ struct containment_lookup : containment_part {
     std::size_t tag_count;
     growing<std::uint32_t> table; // open addressing: distinct tags; 0: free
     std::size_t table_mask;
-    growing<std::uint32_t> known;                          // tags that the index may have, and then their buckets
+    growing<std::uint32_t> known;                          // tags that the index may have, by slices
+    growing<std::uint32_t> couples;                        // keys of couples of these, some at a time
+    growing<std::uint32_t> keys;                           // those that the index may have, and then their buckets
     std::uint64_t* seen_buckets;                           // a bit for each bucket; all 0 between rows
     growing<std::span<const std::uint32_t>> posting_lists; // for each of these buckets, its list of ordinals
-    std::uint8_t* still_needed;       // for each ordinal, how many indexed witnesses must still be found
-    growing<std::uint32_t> matches;   // the ordinals of rows with enough witnesses
-    growing<std::uint32_t> tag_words; // of a filter
+    std::uint8_t* still_needed;                            // for each ordinal, how many entries must still be met
+    growing<std::uint32_t> matches;                        // the ordinals of rows with enough entries
+    growing<std::uint32_t> tag_words;                      // of a filter
 
     kept_row* kept; // for each ordinal
     std::size_t kept_room;
@@ -107,6 +109,15 @@ bool may_contain(containment_lookup& self, std::span<const std::uint32_t> rarest
     return can_be_shared >= least;
 }
 
+// A filter of the tags of the row.
+number_filter filter_tags(containment_lookup& self)
+{
+    const number_filter filter = start_filter(self, self.tag_words, self.tag_count);
+    for (const std::uint32_t tag : std::span(self.tags.values, self.tag_count))
+        filter.add(tag);
+    return filter;
+}
+
 // Makes an empty table that has room for `count` tags.
 void start_table(containment_lookup& self, std::size_t count)
 {
@@ -164,48 +175,98 @@ void cut_tags(containment_lookup& self, std::uint32_t row)
     });
 }
 
-// Lists in self.known the tags of the row that the index may have. Returns how many these are.
-std::size_t find_known(containment_lookup& self)
+// Keeps those of some numbers that a filter may have, and returns how many these are.
+std::size_t keep_known(const containment_lookup& self,
+                       const number_filter& filter,
+                       std::span<const std::uint32_t> numbers,
+                       std::uint32_t* kept)
 {
     constexpr std::size_t at_once = 4096;
-    grow(*self.rows->owner, self.known, 0, self.tag_count + 1);
-    std::uint32_t* const known = self.known.values;
     std::size_t count = 0;
-    for (std::size_t i = 0; i < self.tag_count; i += at_once) {
+    for (std::size_t i = 0; i < numbers.size(); i += at_once) {
         pause(*self.rows->owner);
-        const std::size_t some = std::min(at_once, self.tag_count - i);
-        count += kernels->keep_known(self.index.filter, self.tags.values + i, some, known + count);
+        const std::size_t some = std::min(at_once, numbers.size() - i);
+        count += kernels->keep_known(filter, &numbers[i], some, kept + count);
     }
     return count;
 }
 
-// Replaces tags by their buckets in the index, each once, and returns how many these are. A row has most tags once, but
-// some several times.
-std::size_t find_buckets(const containment_lookup& self, std::uint32_t* tags, std::size_t count)
+// Lists the distinct ones of the first tags in self.keys in self.known, by slices. ends[n] is the end of slice n.
+// Returns how many couples these are.
+std::uint64_t sort_into_slices(containment_lookup& self, std::size_t count, std::size_t (&ends)[slices])
+{
+    std::uint32_t* const tags = self.keys.values;
+    count = keep_distinct(self, tags, count);
+    grow(*self.rows->owner, self.known, 0, count);
+    std::size_t sizes[slices] = {};
+    for (std::size_t i = 0; i < count; i++)
+        sizes[slice_of(tags[i])]++;
+    std::size_t starts[slices];
+    std::uint64_t couples = 0;
+    for (std::size_t slice = 0, end = 0; slice < slices; slice++) {
+        starts[slice] = end;
+        ends[slice] = end += sizes[slice];
+        couples += sizes[slice] * (sizes[slice] + 1) / 2;
+    }
+    for (std::size_t i = 0; i < count; i++)
+        self.known.values[starts[slice_of(tags[i])]++] = tags[i];
+    return couples;
+}
+
+// Lists in self.keys the keys of the row's couples that the index may have. Returns how many these are.
+std::size_t find_keys(containment_lookup& self, const std::size_t (&ends)[slices])
+{
+    constexpr std::size_t at_once = 4096;
+    host& owner = *self.rows->owner;
+    std::size_t made = 0;
+    std::size_t count = 0;
+    const auto keep = [&] {
+        grow(owner, self.keys, count, count + made);
+        count += keep_known(self, self.index.key_filter, {self.couples.values, made}, self.keys.values + count);
+        made = 0;
+    };
+    std::size_t first = 0;
+    for (const std::size_t end : ends) {
+        for (std::size_t i = first; i < end; i++) {
+            grow(owner, self.couples, made, made + (i + 1 - first));
+            std::uint32_t* const couples = self.couples.values + made;
+            const std::uint32_t* const known = self.known.values;
+            for (std::size_t j = first; j <= i; j++)
+                couples[j - first] = key_of(known[i], known[j]);
+            made += i + 1 - first;
+            if (made >= at_once)
+                keep();
+        }
+        first = end;
+    }
+    keep();
+    return count;
+}
+
+// Replaces keys by their buckets in the index, each once, and returns how many these are.
+std::size_t find_buckets(const containment_lookup& self, std::uint32_t* keys, std::size_t count)
 {
     const witness_index& index = self.index;
     std::size_t distinct = 0;
     for (std::size_t i = 0; i < count; i++) {
-        const auto bucket = static_cast<std::uint32_t>(cell_of(index, tags[i]) & index.mask);
+        const auto bucket = static_cast<std::uint32_t>(cell_of(index, keys[i]) & index.mask);
         std::uint64_t& seen = self.seen_buckets[bucket / 64];
         const std::uint64_t bit = std::uint64_t{1} << bucket % 64;
         __builtin_prefetch(&index.starts[bucket]);
-        tags[distinct] = bucket;
+        keys[distinct] = bucket;
         distinct += (seen & bit) == 0;
         seen |= bit;
     }
     return distinct;
 }
 
-// Finds the buckets of a row's tags in the index. A bucket lists the ordinals of the rows that seem to have a witness
-// with the tag. (Different tags can share a bucket.) Returns the number of lists that are not empty.
-std::size_t find_posting_lists(containment_lookup& self, std::uint32_t row)
+// Finds the buckets of a row's keys in the index. A bucket lists the ordinals of the rows that seem to have an entry
+// with the key. (Different keys can share a bucket.) Returns the number of lists that are not empty.
+std::size_t find_posting_lists(containment_lookup& self, std::size_t keys)
 {
     constexpr std::size_t ordinals_in_a_line = 16;
     const witness_index& index = self.index;
-    cut_tags(self, row);
-    const std::size_t known = find_known(self);
-    const std::span buckets(self.known.values, find_buckets(self, self.known.values, known));
+    const std::span buckets(self.keys.values, find_buckets(self, self.keys.values, keys));
     std::size_t count = 0;
     grow(*self.rows->owner, self.posting_lists, 0, buckets.size());
     for (const std::uint32_t bucket : buckets) {
@@ -224,15 +285,15 @@ std::size_t find_posting_lists(containment_lookup& self, std::uint32_t row)
 void start_count(containment_lookup& self, std::uint32_t from, std::size_t lists, std::size_t met)
 {
     constexpr std::size_t copied_at_once = 64;
-    const std::uint8_t* const least = self.index.least;
+    const std::uint8_t* const wanted = self.index.met;
     const std::uint32_t end = self.index.dimensions.rows;
     if (from < end && (end - from) / copied_at_once < met) {
-        std::copy(least + from, least + end, self.still_needed + from);
+        std::copy(wanted + from, wanted + end, self.still_needed + from);
         return;
     }
     for (const auto ordinals : std::span(self.posting_lists.values, lists))
         for (std::size_t at = ordinals.size(); at-- > 0 && ordinals[at] >= from;)
-            self.still_needed[ordinals[at]] = least[ordinals[at]];
+            self.still_needed[ordinals[at]] = wanted[ordinals[at]];
 }
 
 // Visits the ordinals in a list, except those below `from`, and decrements their counts in `still_needed` if they are
@@ -257,11 +318,46 @@ void start_count(containment_lookup& self, std::uint32_t from, std::size_t lists
     return enough;
 }
 
-// Finds the indexed rows that a row may contain: it seems to have enough of their indexed witnesses. Lists the ordinals
-// of these rows in self.matches, without the ordinals below `from`, and returns how many there are.
+// Whether a row that has the tags for which has(tag) is true has enough of the entries of the row at an ordinal.
+template <typename Has>
+bool meets_enough(const witness_index& index, std::uint32_t ordinal, Has&& has)
+{
+    std::uint32_t met = 0;
+    each_entry(index, ordinal, [&](std::uint32_t tag, std::uint32_t other) {
+        met += static_cast<std::uint32_t>(has(tag)) & static_cast<std::uint32_t>(has(other));
+    });
+    return met > 0 && met >= index.met[ordinal];
+}
+
+// Finds the same by looking at each entry, for a row that has more couples than the index.
+std::size_t find_matches_by_entries(containment_lookup& self, std::uint32_t from)
+{
+    const number_filter tags = filter_tags(self);
+    const std::uint32_t end = self.index.dimensions.rows;
+    grow(*self.rows->owner, self.matches, 0, end);
+    std::size_t enough = 0;
+    for (std::uint32_t ordinal = from; ordinal < end; ordinal++) {
+        pause(*self.rows->owner);
+        self.matches.values[enough] = ordinal;
+        enough += meets_enough(self.index, ordinal, [tags](std::uint32_t tag) { return tags.may_have(tag); });
+    }
+    return enough;
+}
+
+// Finds the indexed rows that a row may contain: it seems to have enough of their entries. Lists the ordinals of these
+// rows in self.matches, without the ordinals below `from`, and returns how many there are.
 std::size_t find_matches(containment_lookup& self, std::uint32_t row, std::uint32_t from)
 {
-    const std::size_t lists = find_posting_lists(self, row);
+    cut_tags(self, row);
+    grow(*self.rows->owner, self.keys, 0, self.tag_count);
+    std::size_t keys = keep_known(self, self.index.tag_filter, {self.tags.values, self.tag_count}, self.keys.values);
+    if (self.shared->in_couples) {
+        std::size_t ends[slices];
+        if (sort_into_slices(self, keys, ends) > 2 * self.index.dimensions.entries)
+            return find_matches_by_entries(self, from);
+        keys = find_keys(self, ends);
+    }
+    const std::size_t lists = find_posting_lists(self, keys);
     std::size_t met = 0;
     std::size_t enough = 0;
     for (const auto ordinals : std::span(self.posting_lists.values, lists)) {
@@ -274,21 +370,23 @@ std::size_t find_matches(containment_lookup& self, std::uint32_t row, std::uint3
 }
 
 // Whether a row that has the tags for which has(tag) is true has enough witnesses of the row at an ordinal. All
-// witnesses count, not only the indexed ones.
+// witnesses count, not only those of entries.
 template <typename Has>
 bool has_enough(const witness_index& index, std::uint32_t ordinal, Has&& has)
 {
-    const row_witnesses* const note = index.notes + ordinal;
-    std::uint32_t least = note->least;
-    for (std::uint32_t at = note->first; least > 0 && note[1].first - at >= least; at++)
-        least -= has(index.tags[at]);
+    const auto& [first, plan] = index.notes[ordinal];
+    std::uint32_t least = plan.least;
+    for (std::uint32_t at = 0; least > 0 && plan.count - at >= least; at++)
+        least -= has(index.tags[first + at]);
     return least == 0;
 }
 
-// The same for the current row, once its tags are in the table.
+// The same for the current row, once its tags are in the table, and whether the row has enough entries, for certain:
+// what is found must not depend on which rows are in one part of the index.
 bool has_enough(const containment_lookup& self, std::uint32_t ordinal)
 {
-    return has_enough(self.index, ordinal, [&self](std::uint32_t tag) { return entry_of_tag(self, tag) == tag; });
+    const auto has = [&self](std::uint32_t tag) { return entry_of_tag(self, tag) == tag; };
+    return has_enough(self.index, ordinal, has) && meets_enough(self.index, ordinal, has);
 }
 
 // Keeps of self.matches only rows of which the current row may have enough witnesses, by a filter, which is cheaper
@@ -296,9 +394,7 @@ bool has_enough(const containment_lookup& self, std::uint32_t ordinal)
 std::size_t keep_possible(containment_lookup& self, std::size_t count)
 {
     constexpr std::size_t ahead = 8;
-    const number_filter tags = start_filter(self, self.tag_words, self.tag_count);
-    for (const std::uint32_t tag : std::span(self.tags.values, self.tag_count))
-        tags.add(tag);
+    const number_filter tags = filter_tags(self);
     std::uint32_t* const ordinals = self.matches.values;
     std::size_t possible = 0;
     for (std::size_t i = 0; i < count; i++) {
@@ -376,7 +472,7 @@ void look_up_units(row_set& rows)
     const shared_containment& shared = *self.shared;
     self.index = open_index(find_shared<char>(rows, shared.index), shared.dimensions);
     self.still_needed = allocate<std::uint8_t>(*rows.owner, shared.dimensions.rows);
-    std::copy_n(self.index.least, shared.dimensions.rows, self.still_needed);
+    std::copy_n(self.index.met, shared.dimensions.rows, self.still_needed);
     self.seen_buckets = allocate<std::uint64_t>(*rows.owner, self.index.mask / 64 + 1);
     clear(*rows.owner, self.seen_buckets, self.index.mask / 64 + 1);
     self.kept = allocate<kept_row>(*rows.owner, shared.dimensions.rows);

@@ -20,6 +20,7 @@ step look_up_units;         // look_up.cpp
 struct shared_containment {
     double missed; // the share of pairs that may be missed
     bool crossing;
+    bool in_couples;          // whether rows with enough shingles are indexed by couples of witnesses
     std::uint32_t indexed;    // how many rows are indexed: the first ones
     shared_number counts;     // the counters of shingle_counts
     std::size_t counters;     // how many counters these are

@@ -16,7 +16,13 @@ namespace {
 // to be contained in each other. With more witnesses, the index would be larger.
 constexpr std::uint32_t usual_witnesses = 24;
 
-// Witnesses are drawn from a pool of shingles. The size of the pool is twice the number of shingles that may be
+// Of single witnesses, this many must be met, unless the plan requires fewer witnesses in all.
+constexpr std::uint32_t most_met = 5;
+
+// More couples would be too many to look up.
+constexpr std::uint64_t most_couples = 1024;
+
+// Witnesses are drawn from a pool of shingles. The size of the pool is three times the number of shingles that may be
 // missing, plus this constant, so that the pool is large enough even at thresholds near 1.
 constexpr std::uint64_t least_pool = usual_witnesses;
 
@@ -61,20 +67,90 @@ std::uint32_t least_drawn(std::uint64_t pool, std::uint64_t shared, std::uint32_
     return static_cast<std::uint32_t>(number);
 }
 
-} // namespace
-
-witness_plan plan_witnesses(std::uint64_t pool, std::uint64_t shared, double missed) noexcept
+// The smallest number of couples of which enough are shared, but for a probability of `missed`. 0: not even as many as
+// the pool has.
+std::uint32_t least_couples(std::uint64_t pool, std::uint64_t shared, double missed) noexcept
 {
-    assert(shared >= 1 && shared <= pool);
+    const std::uint64_t most = std::min({pool / 2, pool - shared + couples_met, most_couples});
+    if (most == 0 || chance_of_few_couples(pool, shared, most) > missed)
+        return 0;
+    if (missed <= 0)
+        return static_cast<std::uint32_t>(most);
+    // Begin with what would be right if the couples were independent of each other.
+    const double share = static_cast<double>(shared) / static_cast<double>(pool);
+    const double guess = std::log(missed) / std::log1p(-share * share);
+    auto couples = static_cast<std::uint32_t>(std::clamp(guess, 1.0, static_cast<double>(most)));
+    while (couples < most && chance_of_few_couples(pool, shared, couples) > missed)
+        couples++;
+    while (couples > 1 && chance_of_few_couples(pool, shared, couples - 1) <= missed)
+        couples--;
+    return couples;
+}
+
+// The number of witnesses, beginning with `least`, and how many of them must be found.
+witness_plan
+plan_single_witnesses(std::uint64_t pool, std::uint64_t shared, double missed, std::uint32_t least) noexcept
+{
     constexpr std::uint64_t most = std::numeric_limits<std::uint32_t>::max();
     const auto all = static_cast<std::uint32_t>(std::min(pool, most));
-    std::uint32_t count = std::min(usual_witnesses, all);
+    std::uint32_t count = std::min(least, all);
     for (;;) {
-        const std::uint32_t least = least_drawn(pool, shared, count, missed);
-        if (least >= most_met || count == all)
-            return {count, std::max<std::uint32_t>(least, 1)};
+        const std::uint32_t drawn = least_drawn(pool, shared, count, missed);
+        if (drawn >= most_met || count == all) {
+            const std::uint32_t wanted = std::max<std::uint32_t>(drawn, 1);
+            const std::uint32_t met = std::min(wanted, most_met);
+            return {count, wanted, count - wanted + met, static_cast<std::uint8_t>(met), false};
+        }
         count = count < all / 2 ? count * 2 : all;
     }
+}
+
+} // namespace
+
+// There are 2 g draws, of which x are not shared with a hypergeometric probability. If j of the g couples are shared,
+// then x - g + j couples have two such draws, and the others have one, the first or the second.
+double chance_of_few_couples(std::uint64_t pool, std::uint64_t shared, std::uint64_t couples) noexcept
+{
+    assert(shared <= pool && 2 * couples <= pool);
+    const auto all = static_cast<double>(pool);
+    const auto good = static_cast<double>(shared);
+    const auto g = static_cast<double>(couples);
+    double few = 0;
+    for (std::uint32_t number = 0; number < couples_met && number <= couples; number++) {
+        const double j = number;
+        double x = std::max(g - j, 2 * g - good);
+        if (x > all - good || x > 2 * (g - j))
+            continue;
+        const double ways =
+            log_choose(g, j) + log_choose(g - j, x - g + j) + (2 * (g - j) - x) * std::log(2.0) - log_choose(2 * g, x);
+        const double first = log_choose(all - good, x) + log_choose(good, 2 * g - x) - log_choose(all, 2 * g) + ways;
+        double sum = 0; // over the first one
+        for (double chance = 1; chance > 0; x++) {
+            sum += chance;
+            chance *=
+                std::max(0.0, all - good - x) * (2 * (g - j) - x) / (2 * (good - 2 * g + x + 1) * (x + 1 - g + j));
+        }
+        few += std::exp(first + std::log(sum));
+    }
+    return few;
+}
+
+witness_plan plan_witnesses(std::uint64_t pool, std::uint64_t shared, double missed, bool in_couples) noexcept
+{
+    assert(shared >= 1 && shared <= pool);
+    if (!in_couples)
+        return plan_single_witnesses(pool, shared, missed, usual_witnesses);
+    // With couples, a row can be missed for two reasons, so each may miss half as many. If there is a witness more for
+    // each slice, in which one may be left alone, there are surely so many couples.
+    const std::uint32_t couples = least_couples(pool, shared, missed / 2);
+    const std::uint32_t drawn = 2 * couples + slices;
+    if (couples == 0 || drawn > pool)
+        return plan_single_witnesses(pool, shared, missed, usual_witnesses);
+    witness_plan plan = plan_single_witnesses(pool, shared, missed / 2, std::max(drawn, usual_witnesses));
+    plan.entries = couples;
+    plan.met = couples_met;
+    plan.in_couples = true;
+    return plan;
 }
 
 std::uint64_t least_contained(std::uint64_t size, double threshold) noexcept
@@ -89,11 +165,11 @@ std::uint64_t least_contained(std::uint64_t size, double threshold) noexcept
     return std::max<std::uint64_t>(least, 1);
 }
 
-size_plan plan_for_size(std::uint64_t size, double threshold, double missed) noexcept
+size_plan plan_for_size(std::uint64_t size, double threshold, double missed, bool in_couples) noexcept
 {
     const std::uint64_t most_missing = size - least_contained(size, threshold);
-    const std::uint64_t pool = std::min<std::uint64_t>(size, 2 * most_missing + least_pool);
-    return {size, pool, plan_witnesses(pool, pool - most_missing, missed)};
+    const std::uint64_t pool = std::min<std::uint64_t>(size, 3 * most_missing + least_pool);
+    return {size, pool, plan_witnesses(pool, pool - most_missing, missed, in_couples)};
 }
 
 std::size_t counters_for_rows(std::uint32_t rows) noexcept
@@ -133,6 +209,31 @@ shingle_classes classify(host& owner, const shingle_counts& counts)
             classes[i] = static_cast<std::uint8_t>(class_of(std::min(counts.values[i], most_counts)));
     });
     return {classes, counts.mask};
+}
+
+// Moves so many couples to the front: tags of the same slice, one after another.
+void join_couples(std::span<std::uint32_t> tags, std::size_t couples) noexcept
+{
+    std::size_t alone[slices];   // where the tag is that has no other one yet
+    std::uint32_t has_alone = 0; // a bit for each slice
+    std::size_t joined = 0;      // the tags before this one are couples
+    for (std::size_t i = 0; i < tags.size() && joined < 2 * couples; i++) {
+        const std::uint32_t slice = slice_of(tags[i]);
+        has_alone ^= 1u << slice;
+        if ((has_alone >> slice & 1) != 0) {
+            alone[slice] = i;
+            continue;
+        }
+        // The two tags at the front change places with the couple.
+        for (const std::size_t at : {alone[slice], i}) {
+            std::swap(tags[joined], tags[at]);
+            const std::uint32_t moved = slice_of(tags[at]);
+            if ((has_alone >> moved & 1) != 0 && alone[moved] == joined)
+                alone[moved] = at;
+            joined++;
+        }
+    }
+    assert(joined == 2 * couples);
 }
 
 std::span<const std::uint32_t> choose_witnesses(witness_choice& choice,
@@ -183,69 +284,84 @@ std::span<const std::uint32_t> choose_witnesses(witness_choice& choice,
     assert(kept >= count);
     keep_smallest();
     choice.most_mark = std::max(choice.most_mark, limit);
-    // Sort the tags by the classes of their shingles, the rarest first. For this, each mark becomes a class and a tag.
     grow(owner, choice.tags, 0, count);
+    const std::span tags(choice.tags.values, count);
+    if (plan.witnesses.in_couples) {
+        std::sort(marks, marks + count); // so that chance joins them, not their places in the text
+        for (std::size_t i = 0; i < count; i++)
+            tags[i] = tag_of(marks[i]);
+        join_couples(tags, plan.witnesses.entries);
+        return tags;
+    }
+    // Sort the tags by the classes of their shingles, the rarest first. For this, each mark becomes a class and a tag.
     for (std::size_t i = 0; i < count; i++)
         marks[i] = std::uint64_t{of_shingles.of(marks[i] ^ salt)} << 32 | tag_of(marks[i]);
     std::sort(marks, marks + count);
     for (std::size_t i = 0; i < count; i++)
-        choice.tags.values[i] = static_cast<std::uint32_t>(marks[i]);
-    return {choice.tags.values, count};
+        tags[i] = static_cast<std::uint32_t>(marks[i]);
+    return tags;
 }
 
-std::size_t buckets_for(std::uint64_t indexed) noexcept { return std::bit_ceil(indexed / 2 + 1); }
+std::size_t buckets_for(std::uint64_t entries) noexcept { return std::bit_ceil(entries / 2 + 1); }
 
-// The binary logarithm of the number of the filter's words. Unless the limit makes the filter smaller, it has at least
-// four bits for each indexed witness. Most tags are witnesses of several rows. A larger filter would not stay in the
-// cache.
-int filter_bits(std::uint64_t indexed) noexcept
+// The binary logarithm of the number of a filter's words. Unless the limit makes a filter smaller, it has at least four
+// bits for each entry. A larger filter would not stay in the cache.
+int filter_bits(std::uint64_t entries) noexcept
 {
     constexpr int least = 10;
     constexpr int most = 24;
-    return std::clamp(static_cast<int>(std::bit_width(indexed / 8)), least, most);
+    return std::clamp(static_cast<int>(std::bit_width(entries / 8)), least, most);
 }
 
-std::size_t filter_words(std::uint64_t indexed) noexcept { return std::size_t{1} << filter_bits(indexed); }
+std::size_t filter_words(std::uint64_t entries) noexcept { return std::size_t{1} << filter_bits(entries); }
 
-std::size_t index_bytes(std::uint32_t rows, std::uint64_t tags, std::uint64_t indexed) noexcept
+std::size_t index_bytes(std::uint32_t rows, std::uint64_t tags, std::uint64_t entries) noexcept
 {
-    const std::uint64_t words = 2 * (rows + std::uint64_t{1}) + tags + indexed;
-    return (filter_words(indexed) + words + buckets_for(indexed) + 1) * sizeof(std::uint32_t) + rows;
+    const std::uint64_t words = 2 * filter_words(entries) + tags + buckets_for(entries) + 1 + entries;
+    return words * sizeof(std::uint32_t) + rows * (sizeof(row_witnesses) + 1);
 }
 
 witness_index open_index(void* memory, const index_dimensions& dimensions) noexcept
 {
     witness_index index = {};
     index.dimensions = dimensions;
-    index.mask = buckets_for(dimensions.indexed) - 1;
-    index.filter = {static_cast<std::uint32_t*>(memory),
-                    static_cast<std::uint32_t>(dimensions.secret.factor),
-                    32 - filter_bits(dimensions.indexed)};
-    index.notes = reinterpret_cast<row_witnesses*>(index.filter.words + filter_words(dimensions.indexed));
-    index.tags = reinterpret_cast<std::uint32_t*>(index.notes + dimensions.rows + 1);
+    index.mask = buckets_for(dimensions.entries) - 1;
+    const std::size_t words = filter_words(dimensions.entries);
+    const auto factor = static_cast<std::uint32_t>(dimensions.secret.factor);
+    const int shift = 32 - filter_bits(dimensions.entries);
+    index.tag_filter = {static_cast<std::uint32_t*>(memory), factor, shift};
+    index.key_filter = {index.tag_filter.words + words, factor, shift};
+    index.notes = reinterpret_cast<row_witnesses*>(index.key_filter.words + words);
+    index.tags = reinterpret_cast<std::uint32_t*>(index.notes + dimensions.rows);
     index.starts = index.tags + dimensions.tags;
     index.postings = index.starts + index.mask + 2;
-    index.least = reinterpret_cast<std::uint8_t*>(index.postings + dimensions.indexed);
+    index.met = reinterpret_cast<std::uint8_t*>(index.postings + dimensions.entries);
     return index;
 }
 
 void make_index(host& owner, witness_index& index)
 {
-    const auto each_indexed = [&](auto&& take) {
+    const auto each_key = [&](auto&& take) {
         for (std::uint32_t ordinal = index.dimensions.rows; ordinal-- > 0;) {
             pause(owner);
-            const row_witnesses& note = index.notes[ordinal];
-            const std::uint32_t last = note.first + indexed_of(note, (&note)[1]);
-            for (std::uint32_t at = note.first; at < last; at++)
-                take(ordinal, index.tags[at]);
+            each_entry(index, ordinal, [&](std::uint32_t tag, std::uint32_t other) {
+                take(ordinal, index.dimensions.in_couples ? key_of(tag, other) : tag);
+            });
         }
     };
     clear(owner, index.starts, index.mask + 2);
-    clear(owner, index.filter.words, filter_words(index.dimensions.indexed));
-    each_indexed([&index](std::uint32_t, std::uint32_t tag) {
-        index.starts[cell_of(index, tag) & index.mask]++;
-        index.filter.add(tag);
+    clear(owner, index.tag_filter.words, 2 * filter_words(index.dimensions.entries)); // both filters
+    each_key([&index](std::uint32_t, std::uint32_t key) {
+        index.starts[cell_of(index, key) & index.mask]++;
+        index.key_filter.add(key);
     });
+    for (std::uint32_t ordinal = 0; ordinal < index.dimensions.rows; ordinal++) {
+        pause(owner);
+        each_entry(index, ordinal, [&index](std::uint32_t tag, std::uint32_t other) {
+            index.tag_filter.add(tag);
+            index.tag_filter.add(other);
+        });
+    }
     // Turn each count into the end of its bucket in `postings`. Then the buckets are filled, from the last row to the
     // first. This moves each end down to the start of its bucket.
     std::uint32_t end = 0;
@@ -255,9 +371,9 @@ void make_index(host& owner, witness_index& index)
         end += index.starts[i];
         index.starts[i] = end;
     }
-    assert(end == index.dimensions.indexed);
-    each_indexed([&index](std::uint32_t ordinal, std::uint32_t tag) {
-        index.postings[--index.starts[cell_of(index, tag) & index.mask]] = ordinal;
+    assert(end == index.dimensions.entries);
+    each_key([&index](std::uint32_t ordinal, std::uint32_t key) {
+        index.postings[--index.starts[cell_of(index, key) & index.mask]] = ordinal;
     });
 }
 

@@ -6,14 +6,23 @@
 // p shingles of a. Let w witnesses be drawn at random from p shingles. Some of these witnesses are also in b, and their
 // number follows a hypergeometric distribution. So there is a number k such that b has at least k of the w witnesses
 // with a probability of at least the wanted recall, whatever the sizes of the two rows. The p shingles are the rarest
-// ones of a, so that common shingles do not bring unrelated rows together; p is greater than 2 m, or equal to n if n is
+// ones of a, so that common shingles do not bring unrelated rows together; p is greater than 3 m, or equal to n if n is
 // not so large. "At random" means that the shingles with the smallest hashes are chosen, as in bottom-k sketches
 // (Cohen, Kaplan 2007) and in FracMinHash (Irber et al. 2022). So only the small hashes of b need to be looked up.
 //
-// If a row has at least k of the w witnesses, and k is at least 5, then the row has at least 5 of any w - k + 5
-// witnesses (if the 24 usual ones give a smaller k, more are drawn). So only the rarest w - k + 5 witnesses are
-// indexed, as in prefix filters (Chaudhuri, Ganti, Kaushik 2006). The other witnesses are checked only if 5 indexed
-// ones have been found. For texts, this at least halves the number of index entries to visit.
+// Which rows have some of a's witnesses? There are two ways to find out.
+//
+// Single witnesses. If a row has at least k of the w witnesses, and k is at least 5, then the row has at least 5 of any
+// w - k + 5 witnesses (if the 24 usual ones give a smaller k, more are drawn). So only the rarest w - k + 5 witnesses
+// are indexed, as in prefix filters (Chaudhuri, Ganti, Kaushik 2006).
+//
+// Couples. The more rows are indexed, the more of them have a shingle of b as a witness. But two shingles are seldom
+// witnesses of the same row. So if there are many rows, what is indexed is couples of witnesses, joined at random: so
+// many that b has at least two of them with the wanted probability. b must look up each couple of its shingles. So that
+// these are not too many, the shingles of a couple must be in the same one of a few slices (slice_of()). A row with too
+// few shingles for that has single witnesses, each as a couple with itself.
+//
+// Only if enough of what is indexed has been met, all witnesses are checked.
 #pragma once
 
 #include "bulk/sets/distinct_elements.h"
@@ -27,17 +36,26 @@
 
 namespace minhash::bulk {
 
-// How many witnesses a row has, and how many of them another row must have, at least, so that the two rows are
-// compared.
+// Of couples, this many must be met. One is not enough, because the two shingles may be of the same word.
+constexpr std::uint8_t couples_met = 2;
+
+// What the index has of a row: how many entries, couples or single witnesses, and how many witnesses in all. Another
+// row must have at least `met` of the entries and `least` of the witnesses so that the two rows are compared.
 struct witness_plan {
     std::uint32_t count;
     std::uint32_t least;
+    std::uint32_t entries;
+    std::uint8_t met;
+    bool in_couples;
 };
 
 // The plan for a row whose witnesses are drawn from a pool of `pool` shingles. A second row that contains this row has
-// at least `shared` shingles of the pool; `shared` is not 0. The probability that the second row has fewer witnesses
-// than the plan requires is at most `missed`.
-witness_plan plan_witnesses(std::uint64_t pool, std::uint64_t shared, double missed) noexcept;
+// at least `shared` shingles of the pool; `shared` is not 0. The probability that the second row has fewer witnesses or
+// entries than the plan requires is at most `missed`.
+witness_plan plan_witnesses(std::uint64_t pool, std::uint64_t shared, double missed, bool in_couples) noexcept;
+
+// The probability that of so many couples, drawn from the pool, fewer than couples_met have two shared shingles.
+double chance_of_few_couples(std::uint64_t pool, std::uint64_t shared, std::uint64_t couples) noexcept;
 
 // The minimum number of shared shingles at which the containment of a set of this size reaches the threshold. Never 0.
 std::uint64_t least_contained(std::uint64_t size, double threshold) noexcept;
@@ -50,7 +68,7 @@ struct size_plan {
     witness_plan witnesses;
 };
 
-size_plan plan_for_size(std::uint64_t size, double threshold, double missed) noexcept;
+size_plan plan_for_size(std::uint64_t size, double threshold, double missed, bool in_couples) noexcept;
 
 // A counter of a shingle that need not be counted, and a counter of one that has not occurred yet. Each occurrence adds
 // one, until there are `most_counts`. This is in the last frequency class, so a larger count would make no difference.
@@ -97,9 +115,9 @@ struct witness_choice {
     std::uint64_t most_mark; // the largest mark chosen so far, for any row
 };
 
-// Chooses a row's witnesses, and returns their tags, the rarest witness first. The hashes of shingles are mixed with
-// `salt` (salt_of()) into marks. Rows of different scopes have different salts, so they have equal marks only by
-// chance.
+// Chooses a row's witnesses, and returns their tags: first the couples, or else the rarest witness first. The hashes of
+// shingles are mixed with `salt` (salt_of()) into marks. Rows of different scopes have different salts, so they have
+// equal marks only by chance.
 std::span<const std::uint32_t> choose_witnesses(witness_choice& choice,
                                                 const shingle_classes& of_shingles,
                                                 const distinct_elements& set,
@@ -114,55 +132,67 @@ inline std::uint32_t tag_of(std::uint64_t mark) noexcept
     return tag != 0 ? tag : 1;
 }
 
-// All witnesses of a row are checked only after this many of its indexed witnesses have been found. (If the row's plan
-// requires fewer witnesses in all, that smaller number is enough.)
-constexpr std::uint32_t most_met = 5;
+// The tags of a couple are in the same slice.
+constexpr std::uint32_t slices = 8;
+
+inline std::uint32_t slice_of(std::uint32_t tag) noexcept { return tag >> 29; }
+
+static_assert(slices == 1 << (32 - 29));
+
+// The number by which a couple is found. Different couples have the same key only by chance.
+inline std::uint32_t key_of(std::uint32_t tag, std::uint32_t other) noexcept { return tag + other; }
 
 struct index_dimensions {
     std::uint32_t rows;    // the number of rows in the index
     std::uint64_t tags;    // the total number of witnesses of these rows, less than 2^32
-    std::uint64_t indexed; // how many of the witnesses are indexed
+    std::uint64_t entries; // the total number of entries of these rows
+    bool in_couples;       // whether entries are found by the keys of couples, or by tags
     probe_secret secret;   // the hashing secret of the process that made the index
 };
 
 struct row_witnesses {
     std::uint32_t first; // where the tags of the row at this ordinal begin in `tags`
-    std::uint32_t least; // how many of the row's witnesses must be found; 0: no witness is in the index
+    witness_plan plan;   // no entries: the row is not in the index
 };
 
-inline std::uint32_t met_of(const row_witnesses& note) noexcept { return std::min(note.least, most_met); }
-
-inline std::uint32_t indexed_of(const row_witnesses& note, const row_witnesses& next) noexcept
-{
-    return next.first - note.first - note.least + met_of(note);
-}
-
-// The index: the ordinals of rows, grouped into buckets by the tags of their indexed witnesses. All arrays are in one
-// block of the caller's memory.
+// The index: the ordinals of rows, grouped into buckets by the keys of their entries. All arrays are in one block of
+// the caller's memory.
 struct witness_index {
     index_dimensions dimensions;
     std::size_t mask;
-    row_witnesses* notes;    // one per ordinal, and a last one for the end of `tags`
-    std::uint32_t* tags;     // the tags of each ordinal, the rarest first
-    std::uint32_t* starts;   // where each bucket starts in `postings`, and where the last one ends
-    std::uint32_t* postings; // ordinals, in ascending order within a bucket
-    std::uint8_t* least;     // met_of() of each ordinal's note
-    number_filter filter;    // the indexed tags
+    row_witnesses* notes;     // one per ordinal
+    std::uint32_t* tags;      // the tags of each ordinal, first those of its entries
+    std::uint32_t* starts;    // where each bucket starts in `postings`, and where the last one ends
+    std::uint32_t* postings;  // ordinals, in ascending order within a bucket
+    std::uint8_t* met;        // of each ordinal's plan
+    number_filter tag_filter; // the tags of entries
+    number_filter key_filter; // their keys
 };
 
-std::size_t index_bytes(std::uint32_t rows, std::uint64_t tags, std::uint64_t indexed) noexcept;
+std::size_t index_bytes(std::uint32_t rows, std::uint64_t tags, std::uint64_t entries) noexcept;
 
-// Sets the pointers of an index in its memory. If the index is new, the caller then writes notes, tags and `least`, and
+// Sets the pointers of an index in its memory. If the index is new, the caller then writes notes, tags and `met`, and
 // calls make_index().
 witness_index open_index(void* memory, const index_dimensions& dimensions) noexcept;
 
-// Makes the buckets, the postings and the filter from the notes and tags.
+// Makes the buckets, the postings and the filters from the notes and tags.
 void make_index(host& owner, witness_index& index);
 
-// The lower half of the result chooses the tag's bucket.
-inline std::uint64_t cell_of(const witness_index& index, std::uint32_t tag) noexcept
+// Calls take(tag, other) for each entry of the row at an ordinal. Of single witnesses, both are the same.
+template <typename Take>
+void each_entry(const witness_index& index, std::uint32_t ordinal, Take&& take)
 {
-    return first_cell(tag, index.dimensions.secret);
+    const auto& [first, plan] = index.notes[ordinal];
+    const std::uint32_t* tag = index.tags + first;
+    const int each = plan.in_couples ? 2 : 1;
+    for (std::uint32_t i = 0; i < plan.entries; i++, tag += each)
+        take(*tag, tag[each - 1]);
+}
+
+// The lower half of the result chooses the bucket of a key.
+inline std::uint64_t cell_of(const witness_index& index, std::uint32_t number) noexcept
+{
+    return first_cell(number, index.dimensions.secret);
 }
 
 } // namespace minhash::bulk

@@ -224,7 +224,7 @@ void join_couples(std::span<std::uint32_t> tags, std::size_t couples) noexcept
             alone[slice] = i;
             continue;
         }
-        // The two tags at the front change places with the couple.
+        // The two tags at the front are swapped with the couple.
         for (const std::size_t at : {alone[slice], i}) {
             std::swap(tags[joined], tags[at]);
             const std::uint32_t moved = slice_of(tags[at]);
@@ -287,7 +287,7 @@ std::span<const std::uint32_t> choose_witnesses(witness_choice& choice,
     grow(owner, choice.tags, 0, count);
     const std::span tags(choice.tags.values, count);
     if (plan.witnesses.in_couples) {
-        std::sort(marks, marks + count); // so that chance joins them, not their places in the text
+        std::sort(marks, marks + count); // so that chance joins them, not the order in the text
         for (std::size_t i = 0; i < count; i++)
             tags[i] = tag_of(marks[i]);
         join_couples(tags, plan.witnesses.entries);

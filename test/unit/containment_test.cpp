@@ -316,6 +316,21 @@ TEST(witnesses, the_chance_of_few_couples_is_that_of_drawing_them)
                     << pool << " " << shared << " " << couples;
 }
 
+// Each of many terms is too large for a double, or too small, though their sum is not.
+TEST(witnesses, the_chance_of_few_couples_is_that_of_independent_draws_in_large_pools)
+{
+    for (const std::uint64_t pool : {1'000'000u, 20'000'000u})
+        for (const double share : {0.0, 0.01, 0.05, 0.08, 0.1, 0.2, 0.3, 0.5, 0.9, 1.0})
+            for (const std::uint64_t couples : {1u, 30u, 200u, 1024u}) {
+                const auto g = static_cast<double>(couples);
+                const double both = share * share;
+                const double expected = std::pow(1 - both, g) + g * both * std::pow(1 - both, g - 1);
+                const auto shared = static_cast<std::uint64_t>(share * static_cast<double>(pool));
+                EXPECT_NEAR(bulk::chance_of_few_couples(pool, shared, couples), expected, 1e-3)
+                    << pool << " " << share << " " << couples;
+            }
+}
+
 TEST(witnesses, couples_are_as_few_as_the_share_that_may_be_missed_allows)
 {
     int in_couples = 0;
@@ -345,6 +360,19 @@ TEST(witnesses, are_met_for_certain_where_none_may_be_missed)
             EXPECT_EQ(plan.least, plan.count - std::min<std::uint64_t>(plan.count, pool - shared));
             EXPECT_GE(plan.least, 1u);
         }
+}
+
+// Each missing shingle can break one couple. That this is improbable is not enough.
+TEST(witnesses, couples_are_met_for_certain_where_none_may_be_missed)
+{
+    for (std::uint64_t missing = 1; missing < 30'000; missing += 1 + missing / 5) {
+        const std::uint64_t pool = 3 * missing + 24;
+        const bulk::witness_plan plan = bulk::plan_witnesses(pool, pool - missing, 0, true);
+        EXPECT_EQ(plan.in_couples, missing + bulk::couples_met <= 1024) << missing;
+        if (plan.in_couples) {
+            EXPECT_EQ(plan.entries, missing + bulk::couples_met) << missing;
+        }
+    }
 }
 
 TEST(witnesses, the_least_share_is_that_of_the_comparison)

@@ -68,14 +68,16 @@ std::uint32_t least_drawn(std::uint64_t pool, std::uint64_t shared, std::uint32_
 }
 
 // The smallest number of couples of which enough are shared, but for a probability of `missed`. 0: not even as many as
-// the pool has.
+// the pool has, or as are allowed.
 std::uint32_t least_couples(std::uint64_t pool, std::uint64_t shared, double missed) noexcept
 {
-    const std::uint64_t most = std::min({pool / 2, pool - shared + couples_met, most_couples});
+    // Each shingle that is not shared can break one couple. So with so many couples, enough are shared for certain.
+    const std::uint64_t certain = pool - shared + couples_met;
+    const std::uint64_t most = std::min({pool / 2, certain, most_couples});
+    if (missed <= 0) // (A probability may be too small for a double.)
+        return most == certain ? static_cast<std::uint32_t>(most) : 0;
     if (most == 0 || chance_of_few_couples(pool, shared, most) > missed)
         return 0;
-    if (missed <= 0)
-        return static_cast<std::uint32_t>(most);
     // Begin with what would be right if the couples were independent of each other.
     const double share = static_cast<double>(shared) / static_cast<double>(pool);
     const double guess = std::log(missed) / std::log1p(-share * share);
@@ -115,6 +117,7 @@ double chance_of_few_couples(std::uint64_t pool, std::uint64_t shared, std::uint
     const auto all = static_cast<double>(pool);
     const auto good = static_cast<double>(shared);
     const auto g = static_cast<double>(couples);
+    constexpr double largest = 1e200;
     double few = 0;
     for (std::uint32_t number = 0; number < couples_met && number <= couples; number++) {
         const double j = number;
@@ -123,10 +126,15 @@ double chance_of_few_couples(std::uint64_t pool, std::uint64_t shared, std::uint
             continue;
         const double ways =
             log_choose(g, j) + log_choose(g - j, x - g + j) + (2 * (g - j) - x) * std::log(2.0) - log_choose(2 * g, x);
-        const double first = log_choose(all - good, x) + log_choose(good, 2 * g - x) - log_choose(all, 2 * g) + ways;
+        double first = log_choose(all - good, x) + log_choose(good, 2 * g - x) - log_choose(all, 2 * g) + ways;
         double sum = 0; // over the first one
         for (double chance = 1; chance > 0; x++) {
             sum += chance;
+            if (sum > largest) { // where few shingles are shared, the first one is extremely small
+                first += std::log(sum);
+                chance /= sum;
+                sum = 1;
+            }
             chance *=
                 std::max(0.0, all - good - x) * (2 * (g - j) - x) / (2 * (good - 2 * g + x + 1) * (x + 1 - g + j));
         }

@@ -96,8 +96,11 @@ bool may_contain(containment_lookup& self, std::span<const std::uint32_t> rarest
     constexpr std::size_t at_once = 32;
     if (self.filter.words == nullptr) {
         self.filter = start_filter(self, self.filter_words, self.set.count);
-        for (const std::uint64_t element : self.set.elements())
-            self.filter.add(number_for_filter(element));
+        for (std::size_t i = 0; i < self.set.count; i++) {
+            if (i % 4096 == 0)
+                pause(*self.rows->owner);
+            self.filter.add(number_for_filter(self.set.elements()[i]));
+        }
     }
     grow(*self.rows->owner, self.known_to_filter, 0, at_once);
     const std::uint64_t least = least_contained(rarest_first.size(), self.rows->task.threshold);
@@ -113,8 +116,11 @@ bool may_contain(containment_lookup& self, std::span<const std::uint32_t> rarest
 number_filter filter_tags(containment_lookup& self)
 {
     const number_filter filter = start_filter(self, self.tag_words, self.tag_count);
-    for (const std::uint32_t tag : std::span(self.tags.values, self.tag_count))
-        filter.add(tag);
+    for (std::size_t i = 0; i < self.tag_count; i++) {
+        if (i % 4096 == 0)
+            pause(*self.rows->owner);
+        filter.add(self.tags.values[i]);
+    }
     return filter;
 }
 
@@ -199,8 +205,11 @@ std::uint64_t sort_into_slices(containment_lookup& self, std::size_t count, std:
     count = keep_distinct(self, tags, count);
     grow(*self.rows->owner, self.known, 0, count);
     std::size_t sizes[slices] = {};
-    for (std::size_t i = 0; i < count; i++)
+    for (std::size_t i = 0; i < count; i++) {
+        if (i % 4096 == 0)
+            pause(*self.rows->owner);
         sizes[slice_of(tags[i])]++;
+    }
     std::size_t starts[slices];
     std::uint64_t couples = 0;
     for (std::size_t slice = 0, end = 0; slice < slices; slice++) {
@@ -208,8 +217,11 @@ std::uint64_t sort_into_slices(containment_lookup& self, std::size_t count, std:
         ends[slice] = end += sizes[slice];
         couples += sizes[slice] * (sizes[slice] + 1) / 2;
     }
-    for (std::size_t i = 0; i < count; i++)
+    for (std::size_t i = 0; i < count; i++) {
+        if (i % 4096 == 0)
+            pause(*self.rows->owner);
         self.known.values[starts[slice_of(tags[i])]++] = tags[i];
+    }
     return couples;
 }
 
@@ -249,6 +261,8 @@ std::size_t find_buckets(const containment_lookup& self, std::uint32_t* keys, st
     const witness_index& index = self.index;
     std::size_t distinct = 0;
     for (std::size_t i = 0; i < count; i++) {
+        if (i % 4096 == 0)
+            pause(*self.rows->owner);
         const auto bucket = static_cast<std::uint32_t>(cell_of(index, keys[i]) & index.mask);
         std::uint64_t& seen = self.seen_buckets[bucket / 64];
         const std::uint64_t bit = std::uint64_t{1} << bucket % 64;
@@ -269,7 +283,10 @@ std::size_t find_posting_lists(containment_lookup& self, std::size_t keys)
     const std::span buckets(self.keys.values, find_buckets(self, self.keys.values, keys));
     std::size_t count = 0;
     grow(*self.rows->owner, self.posting_lists, 0, buckets.size());
-    for (const std::uint32_t bucket : buckets) {
+    for (std::size_t i = 0; i < buckets.size(); i++) {
+        if (i % 4096 == 0)
+            pause(*self.rows->owner);
+        const std::uint32_t bucket = buckets[i];
         self.seen_buckets[bucket / 64] = 0;
         const std::span ordinals(index.postings + index.starts[bucket], index.postings + index.starts[bucket + 1]);
         self.posting_lists.values[count] = ordinals;

@@ -36,7 +36,7 @@ TEST(assertions, of_numbers)
 {
     EXPECT_DEATH((void)minhash::jaccard({3, 5, 4}), "shared");
     EXPECT_DEATH((void)minhash::band_probability(1.5, 4, 4), "similarity");
-    EXPECT_DEATH((void)bulk::plan_witnesses(10, 0, 0.1, true), "shared");
+    EXPECT_DEATH((void)bulk::plan_witnesses(10, 0, 0.1, 1), "shared");
     EXPECT_DEATH((void)bulk::least_contained(0, 0.5), "size");
 }
 

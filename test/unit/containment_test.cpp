@@ -108,6 +108,7 @@ TEST(containment, pairs_are_those_that_brute_force_finds)
     for (int round = 0; round < 400; round++) {
         problem given = random_parts(random, 60);
         given.task.couples_from = round % 2 == 0 ? 0 : given.count() + 1;
+        given.task.couples_pool = 1 + static_cast<std::uint32_t>(random.below(3)); // with 3, some rows have couples
         ASSERT_EQ(find_pairs(given), expected_pairs(given)) << "round " << round;
     }
 }
@@ -121,6 +122,7 @@ problem without_texts(double recall)
     given.task.exact = true;
     given.task.sets_only = true;
     given.task.recall = recall;
+    given.task.couples_pool = 1; // also rows with few shingles have couples
     return given;
 }
 
@@ -262,7 +264,7 @@ TEST(witnesses, enough_are_met_but_for_the_share_that_may_be_missed)
     for (const std::uint64_t pool : {1u, 2u, 20u, 100u, 170u})
         for (std::uint64_t shared = 1; shared <= pool; shared += 1 + pool / 9)
             for (const double missed : {0.0, 0.001, 0.01, 0.2}) {
-                const bulk::witness_plan plan = bulk::plan_witnesses(pool, shared, missed, false);
+                const bulk::witness_plan plan = bulk::plan_witnesses(pool, shared, missed, 0);
                 ASSERT_LE(plan.least, plan.count);
                 ASSERT_LE(plan.count, pool);
                 ASSERT_GE(plan.least, 1u);
@@ -337,7 +339,7 @@ TEST(witnesses, couples_are_as_few_as_the_share_that_may_be_missed_allows)
     for (const std::uint64_t pool : {1u, 2u, 14u, 20u, 100u, 170u, 3000u, 200'000u})
         for (std::uint64_t shared = 1; shared <= pool; shared += 1 + pool / 9)
             for (const double missed : {0.0, 0.001, 0.01, 0.2}) {
-                const bulk::witness_plan plan = bulk::plan_witnesses(pool, shared, missed, true);
+                const bulk::witness_plan plan = bulk::plan_witnesses(pool, shared, missed, 1);
                 ASSERT_LE(plan.least, plan.count);
                 ASSERT_LE(plan.count, pool);
                 if (!plan.in_couples)
@@ -356,7 +358,7 @@ TEST(witnesses, are_met_for_certain_where_none_may_be_missed)
 {
     for (const std::uint64_t pool : {5000u, 100'000u, 20'000'000u})
         for (const std::uint64_t shared : {std::uint64_t{1}, pool / 2, pool - 3, pool}) {
-            const bulk::witness_plan plan = bulk::plan_witnesses(pool, shared, 0, false);
+            const bulk::witness_plan plan = bulk::plan_witnesses(pool, shared, 0, 0);
             EXPECT_EQ(plan.least, plan.count - std::min<std::uint64_t>(plan.count, pool - shared));
             EXPECT_GE(plan.least, 1u);
         }
@@ -367,7 +369,7 @@ TEST(witnesses, couples_are_met_for_certain_where_none_may_be_missed)
 {
     for (std::uint64_t missing = 1; missing < 30'000; missing += 1 + missing / 5) {
         const std::uint64_t pool = 3 * missing + 24;
-        const bulk::witness_plan plan = bulk::plan_witnesses(pool, pool - missing, 0, true);
+        const bulk::witness_plan plan = bulk::plan_witnesses(pool, pool - missing, 0, 1);
         EXPECT_EQ(plan.in_couples, missing + bulk::couples_met <= 1024) << missing;
         if (plan.in_couples) {
             EXPECT_EQ(plan.entries, missing + bulk::couples_met) << missing;

@@ -88,7 +88,7 @@ const size_plan& plan_for(containment_part& self, std::uint64_t size)
 {
     size_plan& plan = self.plans[size % kept_plans];
     if (plan.size != size)
-        plan = plan_for_size(size, self.rows->task.threshold, self.shared->missed, self.shared->in_couples);
+        plan = plan_for_size(size, self.rows->task.threshold, self.shared->missed, self.shared->couples_pool);
     return plan;
 }
 
@@ -182,7 +182,7 @@ index_dimensions dimensions_from(containment_search& self, std::uint32_t from, s
 {
     constexpr std::uint64_t most = std::numeric_limits<std::int32_t>::max();
     containment_part& part = self.part;
-    index_dimensions dimensions = {0, 0, 0, part.shared->in_couples, probing};
+    index_dimensions dimensions = {0, 0, 0, probing};
     for (; from + dimensions.rows < end; dimensions.rows++) {
         pause(*part.rows->owner);
         const std::uint32_t row = part.order[from + dimensions.rows];
@@ -292,7 +292,7 @@ void share_search(row_set& rows, bool crossing)
     shared->missed = 1 - recall_to_expect(rows.task.recall);
     shared->crossing = crossing;
     shared->indexed = crossing ? rows.first_count : rows.count;
-    shared->in_couples = shared->indexed >= rows.task.couples_from;
+    shared->couples_pool = shared->indexed >= rows.task.couples_from ? rows.task.couples_pool : 0;
     const std::uint64_t sought = crossing ? most_sought_shingles(rows) : 0;
     shared->counters = crossing ? counters_for_shingles(sought) : counters_for_rows(rows.count);
     shared->marking = crossing && sought <= shared->counters; // else nearly all counters would be marked
@@ -343,7 +343,8 @@ void choose_witnesses_of_units(row_set& rows)
             record_row(self, choice, *store);
         }
     });
-    raise(self.shared->most_mark, choice.most_mark);
+    for (const int in_couples : {0, 1})
+        raise(self.shared->most_marks[in_couples], choice.most_marks[in_couples]);
     leave_store(rows, store, self.shared->witnesses);
 }
 

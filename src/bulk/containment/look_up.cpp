@@ -31,11 +31,19 @@ struct kept_row {
 
 std::uint32_t number_for_filter(std::uint64_t element) noexcept { return static_cast<std::uint32_t>(element >> 32); }
 
+struct tag_list {
+    growing<std::uint32_t> tags;
+    std::size_t count;
+    std::size_t room; // a longer list is freed of repeated tags
+
+    std::span<const std::uint32_t> all() const { return {tags.values, count}; }
+};
+
 // The state of a process that looks rows up.
 struct containment_lookup : containment_part {
     witness_index index;
-    growing<std::uint32_t> tags; // the tags of the row that is looked up that may be tags of witnesses
-    std::size_t tag_count;
+    tag_list tags;                // the tags of the row that is looked up that may be tags of witnesses
+    tag_list couple_tags;         // those that may be tags of couples
     growing<std::uint32_t> table; // open addressing: distinct tags; 0: free
     std::size_t table_mask;
     growing<std::uint32_t> known;                          // tags that the index may have, by slices
@@ -115,11 +123,11 @@ bool may_contain(containment_lookup& self, std::span<const std::uint32_t> rarest
 // A filter of the tags of the row.
 number_filter filter_tags(containment_lookup& self)
 {
-    const number_filter filter = start_filter(self, self.tag_words, self.tag_count);
-    for (std::size_t i = 0; i < self.tag_count; i++) {
+    const number_filter filter = start_filter(self, self.tag_words, self.tags.count);
+    for (std::size_t i = 0; i < self.tags.count; i++) {
         if (i % 4096 == 0)
             pause(*self.rows->owner);
-        filter.add(self.tags.values[i]);
+        filter.add(self.tags.tags.values[i]);
     }
     return filter;
 }
@@ -161,23 +169,39 @@ std::size_t keep_distinct(containment_lookup& self, std::uint32_t* tags, std::si
     return distinct;
 }
 
-// Cuts a row into shingles, and lists in self.tags the tags of those that may be witnesses. A tag can be listed several
-// times, but the list is never much longer than if all tags were distinct.
+// Adds to a list the tags of some shingles whose marks are at most `most`. A tag can be listed several times, but the
+// list is never much longer than if all tags were distinct.
+void list_tags(
+    containment_lookup& self, tag_list& list, const shingle_batch& batch, std::uint64_t salt, std::uint64_t most)
+{
+    if (list.count >= list.room) {
+        list.count = keep_distinct(self, list.tags.values, list.count);
+        list.room = std::max(list.room, 2 * list.count);
+    }
+    grow(*self.rows->owner, list.tags, list.count, list.count + batch.count + padding);
+    list.count += kernels->keep_small(batch.lo,
+                                      batch.hi,
+                                      batch.count,
+                                      salt,
+                                      static_cast<std::uint32_t>(most >> 32),
+                                      list.tags.values + list.count);
+}
+
+// Cuts a row into shingles, and lists the tags of those that may be witnesses, and of those that may be in couples.
 void cut_tags(containment_lookup& self, std::uint32_t row)
 {
     const std::uint64_t salt = salt_of(*self.rows, row);
-    const auto most = static_cast<std::uint32_t>(self.shared->most_mark >> 32);
+    const std::uint64_t couple = self.shared->most_marks[1];
+    const std::uint64_t most = std::max(self.shared->most_marks[0], couple);
     const text_bytes text = fetch_document(*self.rows, row, self.text);
-    std::size_t room = std::size_t{1} << 20;
-    self.tag_count = 0;
-    each_batch(source_of(*self.rows->signer, text), [&self, &room, salt, most](const shingle_batch& batch) {
-        if (self.tag_count >= room) {
-            self.tag_count = keep_distinct(self, self.tags.values, self.tag_count);
-            room = std::max(room, 2 * self.tag_count);
-        }
-        grow(*self.rows->owner, self.tags, self.tag_count, self.tag_count + batch.count + padding);
-        std::uint32_t* const tags = self.tags.values + self.tag_count;
-        self.tag_count += kernels->keep_small(batch.lo, batch.hi, batch.count, salt, most, tags);
+    for (tag_list* const list : {&self.tags, &self.couple_tags}) {
+        list->count = 0;
+        list->room = std::size_t{1} << 20;
+    }
+    each_batch(source_of(*self.rows->signer, text), [&](const shingle_batch& batch) {
+        list_tags(self, self.tags, batch, salt, most);
+        if (couple > 0)
+            list_tags(self, self.couple_tags, batch, salt, couple);
     });
 }
 
@@ -197,12 +221,25 @@ std::size_t keep_known(const containment_lookup& self,
     return count;
 }
 
-// Lists the distinct ones of the first tags in self.keys in self.known, by slices. ends[n] is the end of slice n.
-// Returns how many couples these are.
-std::uint64_t sort_into_slices(containment_lookup& self, std::size_t count, std::size_t (&ends)[slices])
+// Lists in self.keys the keys of single witnesses that the row and the index may have. Returns how many these are.
+std::size_t find_single_keys(containment_lookup& self)
 {
-    std::uint32_t* const tags = self.keys.values;
-    count = keep_distinct(self, tags, count);
+    grow(*self.rows->owner, self.couples, 0, self.tags.count);
+    grow(*self.rows->owner, self.keys, 0, self.tags.count);
+    std::size_t count = 0;
+    for (const std::uint32_t tag : self.tags.all())
+        self.couples.values[count++] = key_of(tag, tag);
+    return keep_known(self, self.index.key_filter, {self.couples.values, count}, self.keys.values);
+}
+
+// Lists in self.known the row's distinct tags that couples may have, by slices. ends[n] is the end of slice n. Returns
+// about how many couples these are.
+std::uint64_t find_known(containment_lookup& self, std::size_t (&ends)[slices])
+{
+    grow(*self.rows->owner, self.couples, 0, self.couple_tags.count);
+    std::uint32_t* const tags = self.couples.values;
+    const std::size_t some = keep_known(self, self.index.tag_filter, self.couple_tags.all(), tags);
+    const std::size_t count = keep_distinct(self, tags, some);
     grow(*self.rows->owner, self.known, 0, count);
     std::size_t sizes[slices] = {};
     for (std::size_t i = 0; i < count; i++) {
@@ -215,7 +252,7 @@ std::uint64_t sort_into_slices(containment_lookup& self, std::size_t count, std:
     for (std::size_t slice = 0, end = 0; slice < slices; slice++) {
         starts[slice] = end;
         ends[slice] = end += sizes[slice];
-        couples += sizes[slice] * (sizes[slice] + 1) / 2;
+        couples += sizes[slice] * sizes[slice] / 2;
     }
     for (std::size_t i = 0; i < count; i++) {
         if (i % 4096 == 0)
@@ -225,13 +262,12 @@ std::uint64_t sort_into_slices(containment_lookup& self, std::size_t count, std:
     return couples;
 }
 
-// Lists in self.keys the keys of the row's couples that the index may have. Returns how many these are.
-std::size_t find_keys(containment_lookup& self, const std::size_t (&ends)[slices])
+// Adds to the first keys in self.keys those of the row's couples that the index may have. Returns how many there are.
+std::size_t add_keys(containment_lookup& self, const std::size_t (&ends)[slices], std::size_t count)
 {
     constexpr std::size_t at_once = 4096;
     host& owner = *self.rows->owner;
     std::size_t made = 0;
-    std::size_t count = 0;
     const auto keep = [&] {
         grow(owner, self.keys, count, count + made);
         count += keep_known(self, self.index.key_filter, {self.couples.values, made}, self.keys.values + count);
@@ -240,12 +276,12 @@ std::size_t find_keys(containment_lookup& self, const std::size_t (&ends)[slices
     std::size_t first = 0;
     for (const std::size_t end : ends) {
         for (std::size_t i = first; i < end; i++) {
-            grow(owner, self.couples, made, made + (i + 1 - first));
+            grow(owner, self.couples, made, made + (i - first));
             std::uint32_t* const couples = self.couples.values + made;
             const std::uint32_t* const known = self.known.values;
-            for (std::size_t j = first; j <= i; j++)
+            for (std::size_t j = first; j < i; j++)
                 couples[j - first] = key_of(known[i], known[j]);
-            made += i + 1 - first;
+            made += i - first;
             if (made >= at_once)
                 keep();
         }
@@ -366,13 +402,13 @@ std::size_t find_matches_by_entries(containment_lookup& self, std::uint32_t from
 std::size_t find_matches(containment_lookup& self, std::uint32_t row, std::uint32_t from)
 {
     cut_tags(self, row);
-    grow(*self.rows->owner, self.keys, 0, self.tag_count);
-    std::size_t keys = keep_known(self, self.index.tag_filter, {self.tags.values, self.tag_count}, self.keys.values);
-    if (self.shared->in_couples) {
+    const auto [single, couple] = self.shared->most_marks;
+    std::size_t keys = single > 0 ? find_single_keys(self) : 0;
+    if (couple > 0) {
         std::size_t ends[slices];
-        if (sort_into_slices(self, keys, ends) > 2 * self.index.dimensions.entries)
+        if (find_known(self, ends) > 2 * self.index.dimensions.entries)
             return find_matches_by_entries(self, from);
-        keys = find_keys(self, ends);
+        keys = add_keys(self, ends, keys);
     }
     const std::size_t lists = find_posting_lists(self, keys);
     std::size_t met = 0;
@@ -460,7 +496,7 @@ void look_up(containment_lookup& self, std::uint32_t position, found_pairs& foun
     const std::size_t possible = keep_possible(self, enough);
     if (possible == 0)
         return;
-    self.tag_count = keep_distinct(self, self.tags.values, self.tag_count);
+    self.tags.count = keep_distinct(self, self.tags.tags.values, self.tags.count);
     std::uint32_t* const ordinals = self.matches.values;
     std::size_t count = 0;
     for (std::size_t i = 0; i < possible; i++) {

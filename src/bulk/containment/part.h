@@ -20,16 +20,17 @@ step look_up_units;         // look_up.cpp
 struct shared_containment {
     double missed; // the share of pairs that may be missed
     bool crossing;
-    bool in_couples;          // whether rows with enough shingles are indexed by couples of witnesses
-    std::uint32_t indexed;    // how many rows are indexed: the first ones
-    shared_number counts;     // the counters of shingle_counts
-    std::size_t counters;     // how many counters these are
-    bool marking;             // only shingles of indexed rows are counted
-    shared_number sizes;      // the number of distinct shingles of each indexed row
-    shared_number digests;    // for each indexed row, a digest of its set: equal sets have equal digests
-    shared_number witnesses;  // for each member, what other processes need to open its store of witness tags
-    shared_number witness_at; // where each indexed row's tags are (offset_in_stores())
-    std::uint64_t most_mark;  // the largest mark of all witnesses; atomic
+    std::uint32_t couples_pool; // see task; 0: no rows are indexed by couples of witnesses
+    std::uint32_t indexed;      // how many rows are indexed: the first ones
+    shared_number counts;       // the counters of shingle_counts
+    std::size_t counters;       // how many counters these are
+    bool marking;               // only shingles of indexed rows are counted
+    shared_number sizes;        // the number of distinct shingles of each indexed row
+    shared_number digests;      // for each indexed row, a digest of its set: equal sets have equal digests
+    shared_number witnesses;    // for each member, what other processes need to open its store of witness tags
+    shared_number witness_at;   // where each indexed row's tags are (offset_in_stores())
+    // The largest mark of a witness of the rows without couples, and of those with couples. Atomic; 0: no such rows.
+    std::uint64_t most_marks[2];
     shared_number order;
 
     // The current part of the index.

@@ -143,10 +143,11 @@ double chance_of_few_couples(std::uint64_t pool, std::uint64_t shared, std::uint
     return few;
 }
 
-witness_plan plan_witnesses(std::uint64_t pool, std::uint64_t shared, double missed, bool in_couples) noexcept
+witness_plan
+plan_witnesses(std::uint64_t pool, std::uint64_t shared, double missed, std::uint32_t couples_pool) noexcept
 {
     assert(shared >= 1 && shared <= pool);
-    if (!in_couples)
+    if (couples_pool == 0)
         return plan_single_witnesses(pool, shared, missed, usual_witnesses);
     // With couples, a row can be missed for two reasons, so each may miss half as many. If there is a witness more for
     // each slice, in which one may be left alone, there are surely so many couples.
@@ -158,7 +159,9 @@ witness_plan plan_witnesses(std::uint64_t pool, std::uint64_t shared, double mis
     plan.entries = couples;
     plan.met = couples_met;
     plan.in_couples = true;
-    return plan;
+    return std::uint64_t{plan.count} * couples_pool <= pool
+               ? plan
+               : plan_single_witnesses(pool, shared, missed, usual_witnesses);
 }
 
 std::uint64_t least_contained(std::uint64_t size, double threshold) noexcept
@@ -173,11 +176,11 @@ std::uint64_t least_contained(std::uint64_t size, double threshold) noexcept
     return std::max<std::uint64_t>(least, 1);
 }
 
-size_plan plan_for_size(std::uint64_t size, double threshold, double missed, bool in_couples) noexcept
+size_plan plan_for_size(std::uint64_t size, double threshold, double missed, std::uint32_t couples_pool) noexcept
 {
     const std::uint64_t most_missing = size - least_contained(size, threshold);
     const std::uint64_t pool = std::min<std::uint64_t>(size, 3 * most_missing + least_pool);
-    return {size, pool, plan_witnesses(pool, pool - most_missing, missed, in_couples)};
+    return {size, pool, plan_witnesses(pool, pool - most_missing, missed, couples_pool)};
 }
 
 std::size_t counters_for_rows(std::uint32_t rows) noexcept
@@ -291,7 +294,8 @@ std::span<const std::uint32_t> choose_witnesses(witness_choice& choice,
     });
     assert(kept >= count);
     keep_smallest();
-    choice.most_mark = std::max(choice.most_mark, limit);
+    std::uint64_t& most_mark = choice.most_marks[plan.witnesses.in_couples];
+    most_mark = std::max(most_mark, limit);
     grow(owner, choice.tags, 0, count);
     const std::span tags(choice.tags.values, count);
     if (plan.witnesses.in_couples) {
@@ -353,7 +357,7 @@ void make_index(host& owner, witness_index& index)
         for (std::uint32_t ordinal = index.dimensions.rows; ordinal-- > 0;) {
             pause(owner);
             each_entry(index, ordinal, [&](std::uint32_t tag, std::uint32_t other) {
-                take(ordinal, index.dimensions.in_couples ? key_of(tag, other) : tag);
+                take(ordinal, key_of(tag, other));
             });
         }
     };
@@ -365,6 +369,8 @@ void make_index(host& owner, witness_index& index)
     });
     for (std::uint32_t ordinal = 0; ordinal < index.dimensions.rows; ordinal++) {
         pause(owner);
+        if (!index.notes[ordinal].plan.in_couples)
+            continue;
         each_entry(index, ordinal, [&index](std::uint32_t tag, std::uint32_t other) {
             index.tag_filter.add(tag);
             index.tag_filter.add(other);

@@ -19,8 +19,8 @@
 // Couples. The more rows are indexed, the more of them have a shingle of b as a witness. But two shingles are seldom
 // witnesses of the same row. So if there are many rows, what is indexed is couples of witnesses, joined at random: so
 // many that b has at least two of them with the wanted probability. b must look up each couple of its shingles. So that
-// these are not too many, the shingles of a couple must be in the same one of a few slices (slice_of()). A row with too
-// few shingles for that has single witnesses, each as a couple with itself.
+// these are not too many, the shingles of a couple must be in the same one of a few slices (slice_of()), and a row of
+// few shingles, whose witnesses are a large share of them, has single witnesses, each as a couple with itself.
 //
 // Only if enough of what is indexed has been met, all witnesses are checked.
 #pragma once
@@ -52,7 +52,8 @@ struct witness_plan {
 // The plan for a row whose witnesses are drawn from a pool of `pool` shingles. A second row that contains this row has
 // at least `shared` shingles of the pool; `shared` is not 0. The probability that the second row has fewer witnesses or
 // entries than the plan requires is at most `missed`.
-witness_plan plan_witnesses(std::uint64_t pool, std::uint64_t shared, double missed, bool in_couples) noexcept;
+witness_plan
+plan_witnesses(std::uint64_t pool, std::uint64_t shared, double missed, std::uint32_t couples_pool) noexcept;
 
 // The probability that of so many couples, drawn from the pool, fewer than couples_met have two shared shingles.
 double chance_of_few_couples(std::uint64_t pool, std::uint64_t shared, std::uint64_t couples) noexcept;
@@ -68,7 +69,7 @@ struct size_plan {
     witness_plan witnesses;
 };
 
-size_plan plan_for_size(std::uint64_t size, double threshold, double missed, bool in_couples) noexcept;
+size_plan plan_for_size(std::uint64_t size, double threshold, double missed, std::uint32_t couples_pool) noexcept;
 
 // A counter of a shingle that need not be counted, and a counter of one that has not occurred yet. Each occurrence adds
 // one, until there are `most_counts`. This is in the last frequency class, so a larger count would make no difference.
@@ -112,7 +113,7 @@ struct witness_choice {
     growing<std::uint8_t> classes;
     growing<std::uint64_t> marks;
     growing<std::uint32_t> tags;
-    std::uint64_t most_mark; // the largest mark chosen so far, for any row
+    std::uint64_t most_marks[2]; // the largest marks chosen so far, for rows without couples and with them
 };
 
 // Chooses a row's witnesses, and returns their tags: first the couples, or else the rarest witness first. The hashes of
@@ -139,14 +140,14 @@ inline std::uint32_t slice_of(std::uint32_t tag) noexcept { return tag >> 29; }
 
 static_assert(slices == 1 << (32 - 29));
 
-// The number by which a couple is found. Different couples have the same key only by chance.
+// The number by which an entry is found; of a single witness, both tags are its own. Different entries have the same
+// key only by chance.
 inline std::uint32_t key_of(std::uint32_t tag, std::uint32_t other) noexcept { return tag + other; }
 
 struct index_dimensions {
     std::uint32_t rows;    // the number of rows in the index
     std::uint64_t tags;    // the total number of witnesses of these rows, less than 2^32
     std::uint64_t entries; // the total number of entries of these rows
-    bool in_couples;       // whether entries are found by the keys of couples, or by tags
     probe_secret secret;   // the hashing secret of the process that made the index
 };
 
@@ -165,8 +166,8 @@ struct witness_index {
     std::uint32_t* starts;    // where each bucket starts in `postings`, and where the last one ends
     std::uint32_t* postings;  // ordinals, in ascending order within a bucket
     std::uint8_t* met;        // of each ordinal's plan
-    number_filter tag_filter; // the tags of entries
-    number_filter key_filter; // their keys
+    number_filter tag_filter; // the tags of couples
+    number_filter key_filter; // the keys of entries
 };
 
 std::size_t index_bytes(std::uint32_t rows, std::uint64_t tags, std::uint64_t entries) noexcept;

@@ -632,6 +632,7 @@ CREATE FUNCTION _lsh_kept_log(log text, clusters regclass, k _lsh_kept) RETURNS 
 DECLARE
     t record;
     missing text;
+    triggers text;
     to_log regclass := @extschema@._lsh_kept_to_log(clusters);
     made text := regexp_replace(k.target, '("?)$', E'_to_log\\1'); -- the quote at the end, if there is one
 BEGIN
@@ -665,19 +666,20 @@ BEGIN
     END IF;
     SELECT string_agg(format('CREATE TRIGGER %I %s ON %s %s FOR EACH STATEMENT
             WHEN (CAST(%L AS regclass) IS NOT NULL) EXECUTE FUNCTION %s._lsh_kept_note()', name, event, k.target,
-            tables, CAST(coalesce(to_log, made::regclass) AS oid), '@extschema@'), ';') INTO missing
+            tables, CAST(coalesce(to_log, made::regclass) AS oid), '@extschema@'), ';') INTO triggers
     FROM unnest('{BEFORE TRUNCATE,AFTER INSERT,AFTER DELETE,AFTER UPDATE}'::text[],
         ARRAY['', 'REFERENCING NEW TABLE AS new_rows', 'REFERENCING OLD TABLE AS old_rows',
             'REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows']) AS e(event, tables),
         LATERAL (SELECT 'lsh_log_' || lower(split_part(event, ' ', 2))) AS n(name)
-    WHERE NOT EXISTS (SELECT FROM pg_trigger WHERE tgrelid = clusters AND tgname = name);
-    IF missing IS NOT NULL THEN
-        EXECUTE missing;
-    END IF;
-    IF missing IS NOT NULL AND to_log IS NOT NULL THEN -- as after DROP EXTENSION ... CASCADE
-        RAISE WARNING 'the log of clusters % may lack changes', clusters USING
-            DETAIL = 'Triggers that note what others write to the clusters were gone. They have been made again.',
-            HINT = 'Whoever follows the log should copy the clusters again.';
+    WHERE NOT EXISTS (SELECT FROM pg_trigger WHERE tgrelid = clusters AND tgname = name
+                      AND tgfoid = CAST('@extschema@._lsh_kept_note()' AS regprocedure));
+    IF triggers IS NOT NULL THEN
+        EXECUTE triggers;
+        IF to_log IS NOT NULL THEN -- as after DROP EXTENSION ... CASCADE
+            RAISE WARNING 'the log of clusters % may lack changes', clusters USING
+                DETAIL = 'Triggers that note what others write to the clusters were gone. They have been made again.',
+                HINT = 'Whoever follows the log should copy the clusters again.';
+        END IF;
     END IF;
     to_log := coalesce(to_log, made::regclass);
     RETURN format(', noted AS (
@@ -722,6 +724,7 @@ DECLARE
     state text;
     kept jsonb;
     missing text;
+    hint text;
     p record;
     w record;
 BEGIN
@@ -737,13 +740,13 @@ BEGIN
     target := @extschema@._lsh_kept_locked_name(clusters);
     settings := @extschema@._lsh_kept_settings_table(clusters);
     state := @extschema@._lsh_kept_locked_name(settings);
-    SELECT string_agg(format('ALTER TABLE %s NO FORCE ROW LEVEL SECURITY;', t), ' ') INTO missing
+    SELECT string_agg(format('ALTER TABLE %s NO FORCE ROW LEVEL SECURITY;', t), ' ') INTO hint
     FROM unnest(ARRAY[clusters, settings, @extschema@._lsh_kept_to_log(clusters)]) AS t
     WHERE row_security_active(CAST(t AS oid));
-    IF missing IS NOT NULL THEN
+    IF hint IS NOT NULL THEN
         RAISE EXCEPTION 'policies hide rows of clusters % from their owner', clusters
             USING ERRCODE = 'object_not_in_prerequisite_state',
-                DETAIL = 'A refresh would take them for rows that are not there.', HINT = missing;
+                DETAIL = 'A refresh would take them for rows that are not there.', HINT = hint;
     END IF;
     EXECUTE format('UPDATE %s AS s SET refreshes = refreshes + 1, is_logging = $1 RETURNING to_jsonb(s)', state)
         INTO kept USING log IS NOT NULL;

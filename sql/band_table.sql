@@ -449,7 +449,8 @@ DROP TABLE parts_low;
 SELECT to_regclass('parts_low_bands'), (SELECT count(*) FROM pg_proc WHERE proname ~ '^parts');
 DROP TABLE parts;
 
--- A source becomes a child: statements on its parent do not fire its triggers, but those of a new band table.
+-- If the source becomes a child of another table, statements on that table do not fire the triggers that the source
+-- has. They fire those of a band table that is made afterwards.
 CREATE TABLE grown (id int PRIMARY KEY, sig minhash_signature);
 SELECT lsh_create_band_table('grown');
 INSERT INTO grown VALUES (1, minhash('a text')), (2, minhash('another text'));

@@ -195,6 +195,7 @@ DECLARE
     kind record;
     function text;
     functions regprocedure[];
+    left_behind regprocedure;
     marked text := 'keeps a band table in step; made by lsh_create_band_table()';
 BEGIN
     IF source IS NULL OR id_column IS NULL THEN
@@ -328,9 +329,10 @@ BEGIN
     FOR kind IN EXECUTE format('SELECT * FROM %s._lsh_band_table_triggers($1)', extension) USING by_rows LOOP
         function := format('%I.%I', found_table.nspname, stem || '_' || kind.suffix);
         -- DROP TABLE ... CASCADE of a band table that was restored leaves its functions behind.
-        IF obj_description(to_regprocedure(function || '()'), 'pg_proc') = marked
-                AND NOT EXISTS (SELECT FROM pg_trigger WHERE tgfoid = to_regprocedure(function || '()')) THEN
-            EXECUTE format('DROP FUNCTION %s()', function);
+        left_behind := to_regprocedure(function || '()');
+        IF obj_description(left_behind, 'pg_proc') = marked
+                AND NOT EXISTS (SELECT FROM pg_trigger WHERE tgfoid = left_behind) THEN
+            EXECUTE format('DROP FUNCTION %s', left_behind);
         END IF;
         EXECUTE format('CREATE FUNCTION %s() RETURNS trigger LANGUAGE plpgsql'
             ' SET search_path TO pg_catalog, pg_temp SET jit TO off%s AS %L', function, kind.settings,

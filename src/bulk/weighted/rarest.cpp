@@ -52,9 +52,9 @@ choose_rarest(rare_choice& choice, host& owner, std::span<const std::uint64_t> l
             return static_cast<std::uint32_t>(least_agreement(chance, static_cast<int>(drawn), wanted.missed));
         };
         std::uint32_t draws = usual_draws;
-        while (least_of(draws) < least_drawn && draws < most_draws)
+        std::uint32_t least = least_of(draws);
+        for (; least < least_drawn && draws < most_draws; least = least_of(draws))
             draws *= 2;
-        const std::uint32_t least = least_of(draws);
         if (least >= least_drawn && count > std::size_t{draws_pay} * draws) {
             grow(owner, choice.ids, 0, draws);
             for (std::uint32_t i = 0; i < draws; i++) {

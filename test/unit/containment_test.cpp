@@ -1,5 +1,6 @@
 #include "bulk/containment/containment.h"
 #include "bulk/containment/witnesses.h"
+#include "bulk/search/indexed_rows.h"
 
 #include <cmath>
 #include <gtest/gtest.h>
@@ -251,6 +252,23 @@ TEST(containment, finds_few_texts_within_many)
             EXPECT_EQ(find_pairs(given), found);
         given.task.recall = 1;
         EXPECT_EQ(find_pairs(given), expected);
+    }
+}
+
+// The hash of the only shingle of the first text, mixed with this scope, is 0.
+TEST(containment, finds_a_row_whose_only_witness_is_the_least_of_all)
+{
+    problem given = without_texts(0.99);
+    given.task.scheme.shingles.size = 8;
+    given.task.scoped = true;
+    given.crossing = true;
+    given.texts = {"trbxrvbs", "a longer text with trbxrvbs in it"};
+    given.first_count = 1;
+    given.scopes = {3'726'035'074, 3'726'035'074};
+    ASSERT_EQ(bulk::salt_of_scope(given.scopes[0]), sets_of(given)[0].front());
+    for (const std::uint32_t couples_from : {0u, 2u}) {
+        given.task.couples_from = couples_from;
+        EXPECT_EQ(find_pairs(given), (pair_list{{0, 1, 1.0}}));
     }
 }
 

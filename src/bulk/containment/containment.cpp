@@ -182,7 +182,7 @@ index_dimensions dimensions_from(containment_search& self, std::uint32_t from, s
 {
     constexpr std::uint64_t most = std::numeric_limits<std::int32_t>::max();
     containment_part& part = self.part;
-    index_dimensions dimensions = {0, 0, 0, probing};
+    index_dimensions dimensions = {0, 0, 0, 0, probing};
     for (; from + dimensions.rows < end; dimensions.rows++) {
         pause(*part.rows->owner);
         const std::uint32_t row = part.order[from + dimensions.rows];
@@ -191,12 +191,14 @@ index_dimensions dimensions_from(containment_search& self, std::uint32_t from, s
             const witness_plan& plan = plan_for(part, part.sizes[row]).witnesses;
             next.tags += plan.count;
             next.entries += plan.entries;
+            next.couples += plan.in_couples ? plan.entries : 0;
         }
         if (dimensions.rows > 0 &&
             (next.tags > most || index_bytes(dimensions.rows + 1, next.tags, next.entries) > room))
             break;
         dimensions.tags = next.tags;
         dimensions.entries = next.entries;
+        dimensions.couples = next.couples;
     }
     return dimensions;
 }

@@ -200,7 +200,7 @@ void cut_tags(containment_lookup& self, std::uint32_t row)
     }
     each_batch(source_of(*self.rows->signer, text), [&](const shingle_batch& batch) {
         list_tags(self, self.tags, batch, salt, most);
-        if (couple > 0)
+        if (self.index.dimensions.couples > 0)
             list_tags(self, self.couple_tags, batch, salt, couple);
     });
 }
@@ -402,11 +402,11 @@ std::size_t find_matches_by_entries(containment_lookup& self, std::uint32_t from
 std::size_t find_matches(containment_lookup& self, std::uint32_t row, std::uint32_t from)
 {
     cut_tags(self, row);
-    const auto [single, couple] = self.shared->most_marks;
-    std::size_t keys = single > 0 ? find_single_keys(self) : 0;
-    if (couple > 0) {
+    const index_dimensions& dimensions = self.index.dimensions;
+    std::size_t keys = dimensions.couples < dimensions.entries ? find_single_keys(self) : 0;
+    if (dimensions.couples > 0) {
         std::size_t ends[slices];
-        if (find_known(self, ends) > 2 * self.index.dimensions.entries)
+        if (find_known(self, ends) > 2 * dimensions.entries)
             return find_matches_by_entries(self, from);
         keys = add_keys(self, ends, keys);
     }

@@ -29,7 +29,7 @@ struct shared_containment {
     shared_number digests;      // for each indexed row, a digest of its set: equal sets have equal digests
     shared_number witnesses;    // for each member, what other processes need to open its store of witness tags
     shared_number witness_at;   // where each indexed row's tags are (offset_in_stores())
-    // The largest mark of a witness of the rows without couples, and of those with couples. Atomic; 0: no such rows.
+    // The largest mark of a witness of the rows without couples, and of those with couples. Atomic.
     std::uint64_t most_marks[2];
     shared_number order;
 

@@ -148,6 +148,7 @@ struct index_dimensions {
     std::uint32_t rows;    // the number of rows in the index
     std::uint64_t tags;    // the total number of witnesses of these rows, less than 2^32
     std::uint64_t entries; // the total number of entries of these rows
+    std::uint64_t couples; // how many of the entries are couples
     probe_secret secret;   // the hashing secret of the process that made the index
 };
 

@@ -13,11 +13,13 @@ namespace minhash::bulk {
 // A process takes this many rows at a time to look them up.
 constexpr std::uint32_t looked_up_at_once = 64;
 
-// A number to mix into the shingles of a row. It depends on the row's scope. So two rows of different scopes have a
-// mixed shingle in common only by chance.
+// A number to mix into the shingles of rows of a scope. So two rows of different scopes have a mixed shingle in common
+// only by chance.
+constexpr std::uint64_t salt_of_scope(std::uint32_t scope) { return (scope + std::uint64_t{1}) * 0x9E3779B97F4A7C15; }
+
 inline std::uint64_t salt_of(const row_set& rows, std::uint32_t row)
 {
-    return rows.task.scoped ? (rows.scopes.values[row] + std::uint64_t{1}) * 0x9E3779B97F4A7C15 : 0;
+    return rows.task.scoped ? salt_of_scope(rows.scopes.values[row]) : 0;
 }
 
 // Where a row's bytes are in the stores of the members: the member, and from this bit down the offset.

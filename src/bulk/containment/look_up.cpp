@@ -43,7 +43,7 @@ struct tag_list {
 struct containment_lookup : containment_part {
     witness_index index;
     tag_list tags;                // the tags of the row that is looked up that may be tags of witnesses
-    tag_list couple_tags;         // those that may be tags of couples
+    tag_list couple_tags;         // those that may be tags of couples, if these are not all of them
     growing<std::uint32_t> table; // open addressing: distinct tags; 0: free
     std::size_t table_mask;
     growing<std::uint32_t> known;                          // tags that the index may have, by slices
@@ -89,7 +89,7 @@ void keep_shingles(containment_lookup& self, std::uint32_t ordinal, std::uint32_
     self.kept[ordinal].rarest_first = kept;
 }
 
-// An empty filter for so many numbers.
+// Makes an empty filter that has room for `numbers` numbers.
 number_filter start_filter(const containment_lookup& self, growing<std::uint32_t>& words, std::size_t numbers)
 {
     const auto bits = std::max(1, static_cast<int>(std::bit_width(numbers)));
@@ -104,11 +104,10 @@ bool may_contain(containment_lookup& self, std::span<const std::uint32_t> rarest
     constexpr std::size_t at_once = 32;
     if (self.filter.words == nullptr) {
         self.filter = start_filter(self, self.filter_words, self.set.count);
-        for (std::size_t i = 0; i < self.set.count; i++) {
-            if (i % 4096 == 0)
-                pause(*self.rows->owner);
-            self.filter.add(number_for_filter(self.set.elements()[i]));
-        }
+        each_part(*self.rows->owner, self.set.count, [&self](std::size_t from, std::size_t end) {
+            for (const std::uint64_t element : self.set.elements().subspan(from, end - from))
+                self.filter.add(number_for_filter(element));
+        });
     }
     grow(*self.rows->owner, self.known_to_filter, 0, at_once);
     const std::uint64_t least = least_contained(rarest_first.size(), self.rows->task.threshold);
@@ -124,11 +123,10 @@ bool may_contain(containment_lookup& self, std::span<const std::uint32_t> rarest
 number_filter filter_tags(containment_lookup& self)
 {
     const number_filter filter = start_filter(self, self.tag_words, self.tags.count);
-    for (std::size_t i = 0; i < self.tags.count; i++) {
-        if (i % 4096 == 0)
-            pause(*self.rows->owner);
-        filter.add(self.tags.tags.values[i]);
-    }
+    each_part(*self.rows->owner, self.tags.count, [&](std::size_t from, std::size_t end) {
+        for (const std::uint32_t tag : self.tags.all().subspan(from, end - from))
+            filter.add(tag);
+    });
     return filter;
 }
 
@@ -191,16 +189,16 @@ void list_tags(
 void cut_tags(containment_lookup& self, std::uint32_t row)
 {
     const std::uint64_t salt = salt_of(*self.rows, row);
+    const std::uint64_t single = self.shared->most_marks[0];
     const std::uint64_t couple = self.shared->most_marks[1];
-    const std::uint64_t most = std::max(self.shared->most_marks[0], couple);
     const text_bytes text = fetch_document(*self.rows, row, self.text);
     for (tag_list* const list : {&self.tags, &self.couple_tags}) {
         list->count = 0;
         list->room = std::size_t{1} << 20;
     }
     each_batch(source_of(*self.rows->signer, text), [&](const shingle_batch& batch) {
-        list_tags(self, self.tags, batch, salt, most);
-        if (self.index.dimensions.couples > 0)
+        list_tags(self, self.tags, batch, salt, std::max(single, couple));
+        if (single > couple && self.index.dimensions.couples > 0)
             list_tags(self, self.couple_tags, batch, salt, couple);
     });
 }
@@ -211,58 +209,43 @@ std::size_t keep_known(const containment_lookup& self,
                        std::span<const std::uint32_t> numbers,
                        std::uint32_t* kept)
 {
-    constexpr std::size_t at_once = 4096;
     std::size_t count = 0;
-    for (std::size_t i = 0; i < numbers.size(); i += at_once) {
-        pause(*self.rows->owner);
-        const std::size_t some = std::min(at_once, numbers.size() - i);
-        count += kernels->keep_known(filter, &numbers[i], some, kept + count);
-    }
+    each_part(*self.rows->owner, numbers.size(), [&](std::size_t from, std::size_t end) {
+        count += kernels->keep_known(filter, &numbers[from], end - from, kept + count);
+    });
     return count;
-}
-
-// Lists in self.keys the keys of single witnesses that the row and the index may have. Returns how many these are.
-std::size_t find_single_keys(containment_lookup& self)
-{
-    grow(*self.rows->owner, self.couples, 0, self.tags.count);
-    grow(*self.rows->owner, self.keys, 0, self.tags.count);
-    std::size_t count = 0;
-    for (const std::uint32_t tag : self.tags.all())
-        self.couples.values[count++] = key_of(tag, tag);
-    return keep_known(self, self.index.key_filter, {self.couples.values, count}, self.keys.values);
 }
 
 // Lists in self.known the row's distinct tags that couples may have, by slices. ends[n] is the end of slice n. Returns
 // about how many couples these are.
 std::uint64_t find_known(containment_lookup& self, std::size_t (&ends)[slices])
 {
-    grow(*self.rows->owner, self.couples, 0, self.couple_tags.count);
+    host& owner = *self.rows->owner;
+    const auto [single, couple] = self.shared->most_marks;
+    const std::span<const std::uint32_t> of_row = single > couple ? self.couple_tags.all() : self.tags.all();
+    grow(owner, self.couples, 0, of_row.size());
     std::uint32_t* const tags = self.couples.values;
-    const std::size_t some = keep_known(self, self.index.tag_filter, self.couple_tags.all(), tags);
+    const std::size_t some = keep_known(self, self.index.tag_filter, of_row, tags);
     const std::size_t count = keep_distinct(self, tags, some);
-    grow(*self.rows->owner, self.known, 0, count);
-    std::size_t sizes[slices] = {};
-    for (std::size_t i = 0; i < count; i++) {
-        if (i % 4096 == 0)
-            pause(*self.rows->owner);
-        sizes[slice_of(tags[i])]++;
-    }
-    std::size_t starts[slices];
+    grow(owner, self.known, 0, count);
+    std::fill_n(ends, slices, 0);
+    each_part(owner, count, [&](std::size_t from, std::size_t end) {
+        for (std::size_t i = from; i < end; i++)
+            ends[slice_of(tags[i])]++;
+    });
     std::uint64_t couples = 0;
-    for (std::size_t slice = 0, end = 0; slice < slices; slice++) {
-        starts[slice] = end;
-        ends[slice] = end += sizes[slice];
-        couples += sizes[slice] * sizes[slice] / 2;
-    }
-    for (std::size_t i = 0; i < count; i++) {
-        if (i % 4096 == 0)
-            pause(*self.rows->owner);
-        self.known.values[starts[slice_of(tags[i])]++] = tags[i];
-    }
+    for (const std::uint64_t size : ends)
+        couples += size * size / 2;
+    sum_counts(std::span<std::size_t>(ends));
+    each_part(owner, count, [&](std::size_t from, std::size_t end) {
+        for (std::size_t i = from; i < end; i++)
+            self.known.values[ends[slice_of(tags[i])]++] = tags[i];
+    });
     return couples;
 }
 
-// Adds to the first keys in self.keys those of the row's couples that the index may have. Returns how many there are.
+// Appends the keys of the row's couples that the index may have to self.keys, which already has `count` keys. Returns
+// the new number of keys.
 std::size_t add_keys(containment_lookup& self, const std::size_t (&ends)[slices], std::size_t count)
 {
     constexpr std::size_t at_once = 4096;
@@ -403,7 +386,11 @@ std::size_t find_matches(containment_lookup& self, std::uint32_t row, std::uint3
 {
     cut_tags(self, row);
     const index_dimensions& dimensions = self.index.dimensions;
-    std::size_t keys = dimensions.couples < dimensions.entries ? find_single_keys(self) : 0;
+    std::size_t keys = 0;
+    if (dimensions.couples < dimensions.entries) {
+        grow(*self.rows->owner, self.keys, 0, self.tags.count);
+        keys = keep_known(self, self.index.key_filter, self.tags.all(), self.keys.values);
+    }
     if (dimensions.couples > 0) {
         std::size_t ends[slices];
         if (find_known(self, ends) > 2 * dimensions.entries)

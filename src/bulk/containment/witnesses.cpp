@@ -71,7 +71,8 @@ std::uint32_t least_drawn(std::uint64_t pool, std::uint64_t shared, std::uint32_
 // the pool has, or as are allowed.
 std::uint32_t least_couples(std::uint64_t pool, std::uint64_t shared, double missed) noexcept
 {
-    // Each shingle that is not shared can break one couple. So with so many couples, enough are shared for certain.
+    // A shingle that is not shared spoils at most one couple. If there are couples_met more couples than such shingles,
+    // at least couples_met couples are shared for certain.
     const std::uint64_t certain = pool - shared + couples_met;
     const std::uint64_t most = std::min({pool / 2, certain, most_couples});
     if (missed <= 0) // (A probability may be too small for a double.)
@@ -147,21 +148,19 @@ witness_plan
 plan_witnesses(std::uint64_t pool, std::uint64_t shared, double missed, std::uint32_t couples_pool) noexcept
 {
     assert(shared >= 1 && shared <= pool);
-    if (couples_pool == 0)
-        return plan_single_witnesses(pool, shared, missed, usual_witnesses);
-    // With couples, a row can be missed for two reasons, so each may miss half as many. If there is a witness more for
-    // each slice, in which one may be left alone, there are surely so many couples.
-    const std::uint32_t couples = least_couples(pool, shared, missed / 2);
+    // With couples, a row can be missed for two reasons, so each may miss half as many. In each slice, one witness can
+    // be left without a partner. So with one more witness for each slice, the wanted number of couples can be joined.
+    const std::uint32_t couples = couples_pool > 0 ? least_couples(pool, shared, missed / 2) : 0;
     const std::uint32_t drawn = 2 * couples + slices;
-    if (couples == 0 || drawn > pool)
-        return plan_single_witnesses(pool, shared, missed, usual_witnesses);
-    witness_plan plan = plan_single_witnesses(pool, shared, missed / 2, std::max(drawn, usual_witnesses));
-    plan.entries = couples;
-    plan.met = couples_met;
-    plan.in_couples = true;
-    return std::uint64_t{plan.count} * couples_pool <= pool
-               ? plan
-               : plan_single_witnesses(pool, shared, missed, usual_witnesses);
+    if (couples > 0 && drawn <= pool) {
+        witness_plan plan = plan_single_witnesses(pool, shared, missed / 2, std::max(drawn, usual_witnesses));
+        plan.entries = couples;
+        plan.met = couples_met;
+        plan.in_couples = true;
+        if (std::uint64_t{plan.count} * couples_pool <= pool)
+            return plan;
+    }
+    return plan_single_witnesses(pool, shared, missed, usual_witnesses);
 }
 
 std::uint64_t least_contained(std::uint64_t size, double threshold) noexcept
@@ -200,29 +199,18 @@ std::uint32_t counted_of(std::uint32_t rows, bool crossing) noexcept
     return std::min(rows, crossing ? most_counted_crossing : most_counted);
 }
 
-// Calls take(from, end) for parts of the numbers below `count`, with a pause before each part.
-template <typename Take>
-void each_piece(host& owner, std::size_t count, Take&& take)
-{
-    constexpr std::size_t at_once = 4096;
-    for (std::size_t from = 0; from < count; from += at_once) {
-        pause(owner);
-        take(from, std::min(count, from + at_once));
-    }
-}
-
 shingle_classes classify(host& owner, const shingle_counts& counts)
 {
     // A class is written where the count has already been read.
     auto* const classes = reinterpret_cast<std::uint8_t*>(counts.values);
-    each_piece(owner, counts.mask + 1, [&](std::size_t from, std::size_t end) {
+    each_part(owner, counts.mask + 1, [&](std::size_t from, std::size_t end) {
         for (std::size_t i = from; i < end; i++)
             classes[i] = static_cast<std::uint8_t>(class_of(std::min(counts.values[i], most_counts)));
     });
     return {classes, counts.mask};
 }
 
-// Moves so many couples to the front: tags of the same slice, one after another.
+// Joins tags of the same slice to couples, until there are `couples` of them, and moves these to the front.
 void join_couples(std::span<std::uint32_t> tags, std::size_t couples) noexcept
 {
     std::size_t alone[slices];   // where the tag is that has no other one yet
@@ -259,7 +247,7 @@ std::span<const std::uint32_t> choose_witnesses(witness_choice& choice,
     grow(owner, choice.classes, 0, elements.size());
     std::uint8_t* const classes = choice.classes.values;
     std::uint64_t of_class[frequency_classes] = {};
-    each_piece(owner, elements.size(), [&](std::size_t from, std::size_t end) {
+    each_part(owner, elements.size(), [&](std::size_t from, std::size_t end) {
         // Most classes have to be fetched from memory. No turn of this loop depends on an earlier one, so the processor
         // fetches many at a time.
         for (std::size_t i = from; i < end; i++)
@@ -283,7 +271,7 @@ std::span<const std::uint32_t> choose_witnesses(witness_choice& choice,
         kept = count;
         limit = marks[count - 1];
     };
-    each_piece(owner, elements.size(), [&](std::size_t from, std::size_t end) {
+    each_part(owner, elements.size(), [&](std::size_t from, std::size_t end) {
         for (std::size_t i = from; i < end; i++) {
             const std::uint64_t mark = elements[i] ^ salt;
             marks[kept] = mark;
@@ -356,8 +344,9 @@ void make_index(host& owner, witness_index& index)
     const auto each_key = [&](auto&& take) {
         for (std::uint32_t ordinal = index.dimensions.rows; ordinal-- > 0;) {
             pause(owner);
+            const row_witnesses& note = index.notes[ordinal];
             each_entry(index, ordinal, [&](std::uint32_t tag, std::uint32_t other) {
-                take(ordinal, key_of(tag, other));
+                take(ordinal, note.plan.in_couples ? key_of(tag, other) : tag);
             });
         }
     };

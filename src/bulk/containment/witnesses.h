@@ -55,7 +55,8 @@ struct witness_plan {
 witness_plan
 plan_witnesses(std::uint64_t pool, std::uint64_t shared, double missed, std::uint32_t couples_pool) noexcept;
 
-// The probability that of so many couples, drawn from the pool, fewer than couples_met have two shared shingles.
+// Couples are drawn at random from a pool of which `shared` shingles are in a second row. The probability that the
+// second row has both shingles of fewer than couples_met of the couples.
 double chance_of_few_couples(std::uint64_t pool, std::uint64_t shared, std::uint64_t couples) noexcept;
 
 // The minimum number of shared shingles at which the containment of a set of this size reaches the threshold. Never 0.
@@ -140,8 +141,8 @@ inline std::uint32_t slice_of(std::uint32_t tag) noexcept { return tag >> 29; }
 
 static_assert(slices == 1 << (32 - 29));
 
-// The number by which an entry is found; of a single witness, both tags are its own. Different entries have the same
-// key only by chance.
+// The number by which a couple is found; a single witness is found by its tag. Different entries have the same key only
+// by chance.
 inline std::uint32_t key_of(std::uint32_t tag, std::uint32_t other) noexcept { return tag + other; }
 
 struct index_dimensions {

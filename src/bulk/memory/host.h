@@ -141,6 +141,17 @@ inline void release(host& asked, void* memory)
         asked.release(asked, memory);
 }
 
+// Calls take(from, end) for parts of the numbers below `count`, with a pause before each part.
+template <typename Take>
+void each_part(host& asked, std::size_t count, Take&& take)
+{
+    constexpr std::size_t at_once = 4096;
+    for (std::size_t from = 0; from < count; from += at_once) {
+        pause(asked);
+        take(from, std::min(count, from + at_once));
+    }
+}
+
 // Sets all values to 0.
 template <typename Value>
 void clear(host& asked, Value* values, std::size_t count)

@@ -30,8 +30,8 @@ struct task {
     bool sets_only = false;              // texts are compared as sets, and not signed
     bool weighted = false;               // for sets_only: weighted (weighted.h), or one contains the other
     double recall = 0.99;                // the share of near pairs that an exact task should find
-    std::uint32_t couples_from = 32768;  // for containment: the fewest rows that are indexed by couples (witnesses.h),
-    std::uint32_t couples_pool = 8;      // of which each has so many times as many shingles to draw from as witnesses
+    std::uint32_t couples_from = 32768;  // for containment: if fewer rows are indexed, none has couples (witnesses.h)
+    std::uint32_t couples_pool = 8;      // the least ratio of a row's pool to its witnesses, if it has couples
     bool whole_slots = false;            // signatures of texts are kept with all their bits, even in exact tasks
     bool given = false;                  // rows arrive as signatures, not as texts
     std::optional<bands_plan> plan = {}; // how the banding was chosen; empty unless it was chosen by cost
